@@ -1,0 +1,104 @@
+"""The command line: the only place that knows every command; imports one when it is called.
+
+A mistake of the user ends here: one line on stderr, exit status 2, no traceback.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from looped import __version__
+from looped.errors import UserError
+
+# LightningCLI parses these itself (looped/training.py).
+TRAINING_COMMANDS = {
+    "fit": "train one run from a YAML configuration",
+    "validate": "validation loss of a checkpoint, also at another recurrence count",
+    "test": "the same on the test rows",
+    "predict": "per-token losses of a checkpoint",
+}
+
+# Each lives in looped/commands/<name>.py.
+COMMANDS = {
+    "prepare": "text -> tokens on disk",
+    "count": "parameters and FLOPs of a configuration, without training it",
+    "sweep": "a grid of runs from one YAML",
+    "phi": "runs -> phi, its interval, diagnostics, figures",
+    "compare": "two recipes -> delta phi with a joint interval",
+    "equivalent": "what a looped size is worth: equal-loss and equal-cost plain size",
+    "demo": "all of it on this machine's CPU in minutes",
+}
+
+USER_ERROR_STATUS = 2
+INTERRUPTED_STATUS = 130
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argparse parser whose complaints are `UserError`s, so that they become one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise UserError(f"{message} (see {self.prog} --help)")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = arguments[0] if arguments else "--help"
+    try:
+        return _run(command, arguments[1:])
+    except UserError as error:
+        name = f"looped {command}" if command in COMMANDS | TRAINING_COMMANDS else "looped"
+        print(f"{name}: error: {error}", file=sys.stderr)
+        return USER_ERROR_STATUS
+    except KeyboardInterrupt:
+        return INTERRUPTED_STATUS
+
+
+def _run(command: str, arguments: list[str]) -> int:
+    if command in ("--help", "-h", "help"):
+        print(_overview())
+        return 0
+    if command in ("--version", "version"):
+        print(f"looped {__version__}")
+        return 0
+    if command in TRAINING_COMMANDS:
+        training = importlib.import_module("looped.training")
+        return int(training.main([command, *arguments]))
+    if command in COMMANDS:
+        module = importlib.import_module(f"looped.commands.{command}")
+        parser = CommandParser(
+            prog=f"looped {command}",
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(parser)
+        return int(module.run(parser.parse_args(arguments)))
+    raise UserError(_unknown(command))
+
+
+def _overview() -> str:
+    lines = [
+        "usage: looped COMMAND [options]      (looped COMMAND --help explains one)",
+        "",
+        "Train looped transformers and measure what one recurrence is worth.",
+        "",
+    ]
+    for name, purpose in (TRAINING_COMMANDS | COMMANDS).items():
+        lines.append(f"  {name:<11} {purpose}")
+    return "\n".join(lines)
+
+
+def _unknown(command: str) -> str:
+    import difflib
+
+    names = list(TRAINING_COMMANDS | COMMANDS)
+    nearest = difflib.get_close_matches(command, names, n=1)
+    hint = f"did you mean {nearest[0]}?" if nearest else f"choose {', '.join(names)}"
+    return f"unknown command {command!r}: {hint}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The looped transformer and the LightningModule around it."""

@@ -1,0 +1,1 @@
+"""The training rule: parameter groups, their learning rates and the schedule."""
