@@ -1,0 +1,150 @@
+"""MuonH and AdamW in one optimizer, so that one `step` is one optimizer step.
+
+MuonH (HyperP, arXiv 2603.28743) keeps every matrix on the sphere of its initial Frobenius norm:
+
+    m  <- 0.95 m + 0.05 g;          g' = 0.05 g + 0.95 m
+    u  =  polar(g') |W_0|_F / |polar(g')|_F
+    W  <- W - lr u;                 W <- W |W_0|_F / |W|_F
+
+polar(X) replaces the singular values of X by ones, approximately: five Polar Express iterations
+(arXiv 2505.16932), each the odd polynomial a X + b X X^T X + c X X^T X X^T X that comes closest.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, overload
+
+import torch
+from torch import Tensor
+from torch.optim.adamw import adamw
+
+MOMENTUM = 0.95
+
+# Coefficients (a, b, c) of the five iterations for singular values in [0, 1 / 1.02], as computed
+# by the authors' method with a safety factor of 0.02; they are in use in nanochat and
+# modded-nanogpt.
+POLAR_EXPRESS = (
+    (8.156554524902461, -22.48329292557795, 15.878769915207462),
+    (4.042929935166739, -2.808917465908714, 0.5000178451051316),
+    (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+    (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+    (2.3465413258596377, -1.7097828382687081, 0.42323551169305323),
+)
+
+
+def orthogonalize(matrices: Tensor) -> Tensor:
+    """Polar factors of a stack of matrices, approximately.
+
+    Args:
+        matrices: (S, rows, columns) with rows <= columns.
+
+    Returns:
+        The same shape; singular values near 1 where those of the input were not near 0, and
+        zero for a zero matrix.
+    """
+    x: Tensor = matrices / (1.02 * torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-6)
+    for a, b, c in POLAR_EXPRESS:
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x
+
+
+class MuonH(torch.optim.Optimizer):
+    """MuonH for matrices, AdamW for the rest.
+
+    Args:
+        groups: parameter groups, each with `params`, `lr` and `rule`: `muonh` (two-dimensional
+            parameters only) or `adamw`.
+    """
+
+    def __init__(self, groups: list[dict[str, Any]]) -> None:
+        defaults = {"lr": 0.0, "rule": "adamw", "betas": (0.8, 0.95), "eps": 1e-10}
+        super().__init__(groups, defaults)
+        for group in self.param_groups:
+            if group["rule"] not in ("muonh", "adamw"):
+                raise ValueError(f"unknown rule {group['rule']!r}")
+            if group["rule"] == "muonh" and any(p.ndim != 2 for p in group["params"]):
+                raise ValueError("muonh is a rule for matrices")
+
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One optimizer step; see `torch.optim.Optimizer.step`."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            parameters = [p for p in group["params"] if p.grad is not None]
+            if not parameters:
+                continue
+            if group["rule"] == "adamw":
+                self._adamw(parameters, group)
+            else:
+                by_shape = defaultdict(list)
+                for p in parameters:
+                    by_shape[min(p.shape), max(p.shape)].append(p)
+                for same_shape in by_shape.values():
+                    self._muonh(same_shape, group["lr"])
+        return loss
+
+    def _adamw(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        for p in parameters:
+            if not self.state[p]:
+                self.state[p] = {
+                    "step": torch.zeros((), dtype=torch.float32),
+                    "exp_avg": torch.zeros_like(p),
+                    "exp_avg_sq": torch.zeros_like(p),
+                }
+        states = [self.state[p] for p in parameters]
+        beta1, beta2 = group["betas"]
+        adamw(
+            parameters,
+            [p.grad for p in parameters if p.grad is not None],
+            [s["exp_avg"] for s in states],
+            [s["exp_avg_sq"] for s in states],
+            [],
+            [s["step"] for s in states],
+            foreach=True,
+            amsgrad=False,
+            beta1=beta1,
+            beta2=beta2,
+            lr=group["lr"],
+            weight_decay=0.0,
+            eps=group["eps"],
+            maximize=False,
+        )
+
+    def _muonh(self, matrices: list[Tensor], lr: float) -> None:
+        """One update of matrices of one shape (or its transpose), orthogonalised as one stack."""
+        for w in matrices:
+            if not self.state[w]:
+                self.state[w] = {
+                    "momentum": torch.zeros_like(w),
+                    "initial_norm": torch.linalg.matrix_norm(w),
+                }
+        gradients = [w.grad for w in matrices if w.grad is not None]
+        momenta = [self.state[w]["momentum"] for w in matrices]
+        torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
+        blended = torch._foreach_lerp(gradients, momenta, MOMENTUM)
+        updates = orthogonalize(torch.stack([_wide(g) for g in blended]))
+        norms = torch.stack([self.state[w]["initial_norm"] for w in matrices])[:, None, None]
+        stack = torch.stack([_wide(w) for w in matrices])
+        stack -= lr * _with_norm(updates, norms)
+        stack = _with_norm(stack, norms)
+        for w, new in zip(matrices, stack, strict=True):
+            w.copy_(new if w.shape == new.shape else new.mT)
+
+
+def _wide(matrix: Tensor) -> Tensor:
+    return matrix if matrix.shape[0] <= matrix.shape[1] else matrix.mT
+
+
+def _with_norm(matrices: Tensor, norms: Tensor) -> Tensor:
+    """Rescale each matrix to its Frobenius norm; a zero matrix stays zero."""
+    present = torch.linalg.matrix_norm(matrices, keepdim=True)
+    return matrices.mul(norms / torch.where(present > 0, present, 1.0))
