@@ -73,6 +73,7 @@ def _run(command: str, arguments: list[str]) -> int:
             prog=f"looped {command}",
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
         module.add_arguments(parser)
         return int(module.run(parser.parse_args(arguments)))

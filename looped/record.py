@@ -18,6 +18,9 @@ from looped.atomic_write import write_atomically
 SCHEMA = 1
 CHECKPOINT_KEY = "looped"
 RUN_FILE = "run.json"
+CONFIG_FILE = "config.yaml"
+CHECKPOINT_DIR = "checkpoints"
+LAST_CHECKPOINT = "last.ckpt"
 
 Status = Literal["running", "complete", "stopped", "diverged"]
 

@@ -92,6 +92,19 @@ class MuonH(torch.optim.Optimizer):
                     self._muonh(same_shape, group["lr"])
         return loss
 
+    def matrix_flops(self) -> int:
+        """FLOPs of the matrix products in one `step`; element-wise work is not counted.
+
+        Each of the five iterations on an m x n matrix, m <= n, takes X X^T and its product with X
+        (2 m^2 n each) and the square of X X^T (2 m^3).
+        """
+        total = 0
+        for group in self.param_groups:
+            if group["rule"] == "muonh":
+                for m, n in (sorted(p.shape) for p in group["params"]):
+                    total += len(POLAR_EXPRESS) * (4 * m * m * n + 2 * m**3)
+        return total
+
     def _adamw(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for p in parameters:
             if not self.state[p]:

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from looped.optimizers.muonh import POLAR_EXPRESS, MuonH, orthogonalize
 
@@ -93,6 +94,16 @@ def test_adamw_groups_equal_torch_step_by_step():
         reference.step()
         for a, b in zip(ours, theirs, strict=True):
             torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_matrix_work_equals_what_torch_counts():
+    """The optimizer FLOPs of the record against torch's counter over one real step."""
+    parameters = matrices()
+    set_gradients(parameters, 0)
+    optimizer = MuonH([{"params": parameters, "rule": "muonh", "lr": 0.1}])
+    with FlopCounterMode(display=False) as counter:
+        optimizer.step()
+    assert optimizer.matrix_flops() == counter.get_total_flops()
 
 
 def test_state_survives_a_checkpoint(tmp_path):

@@ -1,0 +1,97 @@
+"""Stops a run at its planned horizon and has the loss measured there."""
+
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities import rank_zero_info
+from typing_extensions import override
+
+from looped.callbacks.compute import Compute
+from looped.callbacks.lookup import callback_of
+from looped.errors import UserError
+from looped.modules.looped_lm import LoopedLM
+from looped.training_plan import TrainingPlan, plan_training
+
+
+class Horizon(Callback):
+    """How long to train: exactly one of the four.
+
+    The learning rate decays over this horizon, so a run that stops earlier is not `complete`.
+    Values may be written like 1e18.
+
+    Args:
+        budget_flops: training FLOPs to spend, in the convention of `compute`.
+        tokens: training tokens to consume.
+        steps: optimizer steps.
+        tokens_per_parameter: training tokens per non-embedding parameter (N_once + N_rec).
+
+    Attributes:
+        plan: steps, tokens and FLOPs of the run; null before `setup`.
+    """
+
+    def __init__(
+        self,
+        budget_flops: float | None = None,
+        tokens: float | None = None,
+        steps: float | None = None,
+        tokens_per_parameter: float | None = None,
+    ) -> None:
+        self.budget_flops = budget_flops
+        self.tokens = tokens
+        self.steps = steps
+        self.tokens_per_parameter = tokens_per_parameter
+        self.plan: TrainingPlan | None = None
+
+    @override
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        if stage != "fit":
+            return
+        assert isinstance(pl_module, LoopedLM)
+        architecture = pl_module.architecture
+        groups = architecture.parameter_groups()
+        self.plan = plan_training(
+            flops_per_token=architecture.flops_per_token(callback_of(trainer, Compute).convention),
+            tokens_per_step=_rows_per_step(trainer) * architecture.seq_len,
+            non_embedding=groups.n_once + groups.n_rec,
+            budget_flops=self.budget_flops,
+            tokens=self.tokens,
+            steps=self.steps,
+            tokens_per_parameter=self.tokens_per_parameter,
+        )
+        pl_module.plan = self.plan
+        if trainer.max_steps == -1:  # a lower limit of the user's own stays in force
+            trainer.fit_loop.epoch_loop.max_steps = self.plan.steps
+        rank_zero_info(
+            f"Plan: {self.plan.steps:,} steps of {self.plan.tokens_per_step:,} tokens = "
+            f"{self.plan.tokens:,} tokens, {self.plan.train_flops:.3g} FLOPs"
+        )
+
+    @override
+    def on_train_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        if self.reached(trainer):
+            # Lightning validates when it is asked to stop, whatever the interval; only its
+            # counting of epochs could still forbid that.
+            trainer.check_val_every_n_epoch = None
+            trainer.should_stop = True
+
+    def reached(self, trainer: Trainer) -> bool:
+        """Whether every planned step has been taken."""
+        return self.plan is not None and trainer.global_step >= self.plan.steps
+
+
+def _rows_per_step(trainer: Trainer) -> int:
+    """Training rows per optimizer step over all processes and accumulated batches."""
+    batch_size: int | None = getattr(trainer.datamodule, "batch_size", None)  # type: ignore[attr-defined]
+    if batch_size is None:
+        raise UserError(
+            "the horizon needs to know the rows per batch: give the trainer a data module with "
+            "an attribute batch_size"
+        )
+    return batch_size * trainer.accumulate_grad_batches * trainer.world_size

@@ -1,0 +1,137 @@
+"""Writes the record of section 5 of DESIGN.md: into every checkpoint and into run.json."""
+
+import importlib.metadata
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from typing_extensions import override
+
+from looped import __version__
+from looped.callbacks.compute import Compute
+from looped.callbacks.horizon import Horizon
+from looped.callbacks.lookup import callback_of
+from looped.callbacks.validation_loss import ValidationLoss
+from looped.errors import UserError
+from looped.modules.looped_lm import LoopedLM
+from looped.record import CHECKPOINT_KEY, Record, Status
+
+LIBRARIES = ("torch", "lightning", "litdata", "torchmetrics")
+
+
+class RunRecord(Callback):
+    """Keeps the run directory's record up to date.
+
+    Args:
+        dir: the run directory; created when training starts.
+        recipe: the name under which runs are fitted together.
+        name: name of the run, unique within its sweep; null = the last part of `dir`.
+    """
+
+    def __init__(self, dir: str, recipe: str = "baseline", name: str | None = None) -> None:
+        if not recipe:
+            raise UserError("run.recipe is empty: give the recipe a name, such as baseline")
+        self.dir = dir
+        self.recipe = recipe
+        self.name = Path(dir).resolve().name if name is None else name
+        self.status: Status = "running"
+        self._started = ""
+
+    @override
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.status = "running"
+        self._started = self._started or datetime.now(UTC).isoformat(timespec="seconds")
+        self._write(trainer, pl_module)
+
+    @override
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.state.fn == "fit" and not trainer.sanity_checking:
+            self._write(trainer, pl_module)
+
+    @override
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.status = self._final_status(trainer)
+        self._write(trainer, pl_module)
+
+    @override
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        if self._started:  # an error before the first step leaves nothing behind
+            self.status = "stopped"
+            self._write(trainer, pl_module)
+
+    @override
+    def on_save_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        checkpoint[CHECKPOINT_KEY] = self.record(trainer, pl_module).as_json()
+
+    def _final_status(self, trainer: Trainer) -> Status:
+        entries = callback_of(trainer, ValidationLoss).entries
+        measured = bool(entries) and entries[-1].step == trainer.global_step
+        if not (measured and callback_of(trainer, Horizon).reached(trainer)):
+            return "stopped"
+        return "complete" if entries[-1].loss is not None else "diverged"
+
+    def _write(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            directory = Path(self.dir)
+            directory.mkdir(parents=True, exist_ok=True)
+            self.record(trainer, pl_module).write(directory)
+
+    def record(self, trainer: Trainer, pl_module: LightningModule) -> Record:
+        """The record as of now."""
+        assert isinstance(pl_module, LoopedLM)
+        architecture = pl_module.architecture
+        compute = callback_of(trainer, Compute)
+        plan = callback_of(trainer, Horizon).plan
+        assert plan is not None
+        seed = os.environ.get("PL_GLOBAL_SEED")
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        describe = getattr(data, "describe", None)
+        epoch_tokens = getattr(data, "train_rows", 0) * architecture.seq_len
+        return Record(
+            run=self.name,
+            recipe=self.recipe,
+            status=self.status,
+            seed=None if seed is None else int(seed),
+            versions=_versions(),
+            started=self._started,
+            wall_s=round(compute.wall_s, 3),
+            model=architecture.as_record(),
+            params=architecture.parameter_groups().as_record(),
+            flops={
+                "convention": compute.convention,
+                "per_token": compute.flops_per_token,
+                "train": compute.train_flops,
+                "budget": plan.budget_flops,
+                "measured_per_token": compute.measured_flops_per_token,
+                "optimizer": compute.optimizer_flops,
+            },
+            progress={
+                "step": trainer.global_step,
+                "tokens": compute.tokens,
+                "epochs": compute.tokens / epoch_tokens if epoch_tokens else None,
+                "planned_steps": plan.steps,
+                "planned_tokens": plan.tokens,
+            },
+            validation=list(callback_of(trainer, ValidationLoss).entries),
+            data=None if describe is None else describe(),
+        )
+
+    @override
+    def state_dict(self) -> dict[str, Any]:
+        return {"started": self._started}
+
+    @override
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._started = state_dict["started"]
+
+
+def _versions() -> dict[str, str]:
+    known = {"looped": __version__, "python": platform.python_version()}
+    return known | {name: importlib.metadata.version(name) for name in LIBRARIES}

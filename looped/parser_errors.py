@@ -1,0 +1,51 @@
+"""jsonargparse's complaints in one line: what was given, what fits, which name was meant."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+
+def one_line(message: str, known_names: Iterable[str]) -> str:
+    """Condense a message of jsonargparse.
+
+    Args:
+        message: its own text, often of many lines.
+        known_names: dotted names that would have been valid, to offer the nearest.
+    """
+    unknown = _unknown_name(message)
+    if unknown is not None:
+        return f"unknown name {unknown}{_nearest(unknown, known_names)}"
+    key = re.search(r'key "([\w.]+)"', message)
+    value = re.search(r"(?:Got|Given) value: (.*?)\s*$", message, re.DOTALL)
+    expected = re.findall(r"Expected an? (typing\.\w+\[.*?\]|<class '\w+'>)", message)
+    if key and value and expected:
+        kinds = " or ".join(dict.fromkeys(_kind(text) for text in expected))
+        return f"{key[1]}: got {' '.join(value[1].split())}, expected {kinds}"
+    return " ".join(message.split())
+
+
+def _unknown_name(message: str) -> str | None:
+    for pattern in (
+        r"[Uu]nrecognized arguments?: --([\w.]+)",
+        r"[Kk]ey '?\"?([\w.]+?)'?\"? is not expected",
+    ):
+        found = re.search(pattern, message)
+        if found:
+            return found[1]
+    found = re.search(r"Group '([\w.]+)' does not accept option '([\w.]+)'", message)
+    return f"{found[1]}.{found[2]}" if found else None
+
+
+def _nearest(name: str, known_names: Iterable[str]) -> str:
+    known = list(known_names)
+    candidates = {key: key for key in known} | {key.rsplit(".", 1)[-1]: key for key in known}
+    found = difflib.get_close_matches(name, candidates, n=1)
+    return f": did you mean {candidates[found[0]]}?" if found else ": see --help for valid names"
+
+
+def _kind(text: str) -> str:
+    """A type in words: `<class 'int'>` is int, NoneType is null, a Literal its values."""
+    if text.startswith("typing.Literal["):
+        return text.removeprefix("typing.Literal[").removesuffix("]").replace("'", "")
+    name = re.sub(r"<class '(\w+)'>", r"\1", text)
+    return {"NoneType": "null", "int": "a whole number", "float": "a number"}.get(name, name)
