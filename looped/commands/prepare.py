@@ -1,0 +1,103 @@
+"""Turn text into tokens on disk: a directory that `looped fit` streams from.
+
+    looped prepare --source stdlib --out data/stdlib --seq_len 128 --tokenizer bpe:1024
+
+The directory is complete or not there at all. The same command again finds it complete.
+"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from looped.datamodules.prepare import PrepareSummary
+    from looped.datamodules.prepared_data import Split
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--source",
+        required=True,
+        help="stdlib: the library of the running Python, nothing to download; text: --paths",
+    )
+    parser.add_argument("--out", required=True, metavar="DIR", help="directory to make")
+    parser.add_argument(
+        "--seq_len", required=True, type=int, metavar="T", help="targets per row; tokens"
+    )
+    parser.add_argument(
+        "--tokenizer", required=True, help="bpe:N: N tokens, trained on the training documents"
+    )
+    parser.add_argument(
+        "--paths", nargs="+", default=(), metavar="FILE", help="files or globs of the source"
+    )
+    parser.add_argument(
+        "--val_paths",
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="files or globs whose documents are the validation split",
+    )
+    parser.add_argument(
+        "--separator",
+        metavar="TEXT",
+        help=r"what stands between two documents of a file, \n for a line end (default: a file"
+        " is a document)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the split (default: %(default)s)")
+    parser.add_argument(
+        "--val_fraction",
+        type=float,
+        default=0.05,
+        help="share of the documents held out for validation (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prepare the directory and print what it holds."""
+    from looped.datamodules.prepare import prepare
+
+    summary = prepare(
+        source=arguments.source,
+        out=arguments.out,
+        seq_len=arguments.seq_len,
+        tokenizer=arguments.tokenizer,
+        paths=arguments.paths,
+        val_paths=arguments.val_paths,
+        separator=_unescaped(arguments.separator),
+        seed=arguments.seed,
+        val_fraction=arguments.val_fraction,
+        show_progress=True,
+    )
+    _print(summary)
+    return 0
+
+
+def _unescaped(separator: str | None) -> str | None:
+    """Line ends and tabs, which are hard to type in a shell."""
+    if separator is None:
+        return None
+    return separator.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def _print(summary: "PrepareSummary") -> None:
+    data = summary.data
+    if summary.already_complete:
+        print(f"{summary.out} is already complete with these settings: nothing to do")
+    else:
+        print(f"{summary.out} prepared from {data.source} in {summary.elapsed_s:.1f} s")
+    print(f"  {'':<6}{'documents':>11}{'MB':>9}{'tokens':>13}{'cropped':>9}{'rows':>10}")
+    for name, split in (("train", data.train), ("val", data.val)):
+        print(f"  {name:<6}{_counts(split)}")
+    skipped = ", ".join(f"{count} {reason}" for reason, count in data.skipped.items())
+    print(f"  documents skipped: {skipped}")
+    print(
+        f"  tokenizer {data.tokenizer} ({data.vocab_size} tokens), T = {data.seq_len},"
+        f" fingerprint {data.fingerprint}"
+    )
+
+
+def _counts(split: "Split") -> str:
+    return (
+        f"{split.documents:>11,}{split.bytes / 1e6:>9.2f}{split.tokens:>13,}"
+        f"{split.cropped:>9,}{split.rows:>10,}"
+    )

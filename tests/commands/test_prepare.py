@@ -1,0 +1,64 @@
+"""`looped prepare` prints what it made, and one line for a mistake."""
+
+import subprocess
+import sys
+
+import pytest
+
+from looped.cli import main
+
+
+@pytest.fixture
+def command(tmp_path):
+    for name in "abcdef":
+        (tmp_path / f"{name}.txt").write_text(f"the text of {name}; " * 30)
+    options = ["prepare", "--source", "text", "--out", str(tmp_path / "data"), "--seq_len", "8"]
+    options += ["--tokenizer", "bpe:270", "--paths", f"{tmp_path}/[abcd].txt"]
+    return [*options, "--val_paths", f"{tmp_path}/[ef].txt"]
+
+
+def test_the_summary_shows_counts_and_fingerprint(command, tmp_path, capsys):
+    """Without it, the user would not know what was made."""
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert f"{tmp_path / 'data'} prepared from text in" in out
+    assert "train           4" in out
+    assert "val             2" in out
+    assert "documents skipped: 0 empty, 0 duplicates, 0 undecodable" in out
+    assert "tokenizer bpe:270 (270 tokens), T = 8, fingerprint " in out
+
+
+def test_again_says_that_it_is_complete(command, capsys):
+    """Without it, somebody would wait for work that is done."""
+    main(command)
+    capsys.readouterr()
+    assert main(command) == 0
+    assert "is already complete with these settings" in capsys.readouterr().out
+
+
+def test_a_mistake_is_one_line_and_status_2(command, tmp_path, capsys):
+    """Without it, a mistake would be a traceback or leave a directory behind."""
+    assert main([*command, "--val_fraction", "2"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("looped prepare: error: val_fraction 2.0")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_separator_may_be_typed_with_escapes(command, tmp_path, capsys):
+    """Without it, a line end could hardly be typed in a shell."""
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n\nthree " * 10)
+    assert main([*command, "--separator", r"\n\n"]) == 0
+    assert "duplicates" in capsys.readouterr().out
+
+
+def test_help_does_not_import_what_it_does_not_need():
+    """Without it, `looped prepare --help` would take seconds."""
+    program = (
+        "import sys; from looped.cli import main\n"
+        "try: main(['prepare', '--help'])\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'litdata', 'numpy', 'rich'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

@@ -1,0 +1,172 @@
+"""Text becomes rows that hold exactly its tokens; a directory is complete or not there."""
+
+import errno
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from litdata import StreamingDataset
+from litdata.streaming.item_loader import TokensLoader
+
+from looped.datamodules import row_store
+from looped.datamodules.prepared_data import read_prepared
+from looped.datamodules.tokenizer import Tokenizer
+from looped.errors import UserError
+
+from .conftest import SEQ_LEN
+
+
+def stored_rows(directory, split) -> np.ndarray:
+    loader = TokensLoader(SEQ_LEN + 1)
+    return np.stack(list(StreamingDataset(str(directory / split), item_loader=loader)))
+
+
+def stored_documents(directory, split) -> list[str]:
+    """The documents that the rows spell, without the incomplete last one."""
+    tokenizer = Tokenizer.from_json((directory / "tokenizer.json").read_text())
+    line = stored_rows(directory, split).reshape(-1)
+    pieces = np.split(line, np.flatnonzero(line == tokenizer.bos))
+    assert len(pieces[0]) == 0  # the line begins with BOS
+    return [tokenizer.decode(piece[1:]) for piece in pieces[1:-1]]
+
+
+def test_rows_spell_the_documents_of_their_split(prepared, corpus):
+    """Without it, text would be lost, repeated or in both splits."""
+    texts = {path.read_text() for path in corpus.iterdir()}
+    train, val = (stored_documents(prepared, split) for split in ("train", "val"))
+    assert set(train) | set(val) <= texts
+    assert len(set(train) | set(val)) == len(train) + len(val) >= len(texts) - 2
+    data = read_prepared(prepared)
+    assert data.train.documents + data.val.documents == len(texts)
+    assert data.train.bytes + data.val.bytes == sum(len(text.encode()) for text in texts)
+
+
+def test_counts_are_those_on_disk(prepared):
+    """Without it, the printed summary would not describe the data."""
+    data = read_prepared(prepared)
+    for name, split in (("train", data.train), ("val", data.val)):
+        assert len(stored_rows(prepared, name)) == split.rows
+        assert split.tokens == split.rows * data.row_length + split.cropped
+
+
+def test_the_same_settings_make_the_same_data(prepared, prepare_corpus, tmp_path):
+    """Without it, a fingerprint would mean nothing."""
+    again = prepare_corpus(tmp_path / "data")
+    assert again.data == read_prepared(prepared)
+
+
+def test_the_same_command_again_does_nothing(prepare_corpus, tmp_path):
+    """Without it, `make demo` would prepare its data each time (pitfalls row 57)."""
+    first = prepare_corpus(tmp_path / "data")
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*")}
+    second = prepare_corpus(tmp_path / "data")
+    assert (first.already_complete, second.already_complete) == (False, True)
+    assert second.data == first.data
+    assert times == {path: path.stat().st_mtime_ns for path in (tmp_path / "data").rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seq_len": 8}, "seq_len 16 instead of 8"),
+        ({"tokenizer": "bpe:310", "seed": 1}, "tokenizer 'bpe:300' instead of 'bpe:310', seed 0"),
+    ],
+)
+def test_other_settings_in_a_used_directory_are_refused(prepared, prepare_corpus, changes, message):
+    """Without it, a run would train on data of other settings than the command says."""
+    with pytest.raises(UserError, match=message):
+        prepare_corpus(prepared, **changes)
+
+
+def test_changed_text_is_noticed(prepare_corpus, tmp_path):
+    """Without it, new files would be ignored because the data is 'already complete'."""
+    (tmp_path / "a.txt").write_text("some text " * 40)
+    (tmp_path / "b.txt").write_text("other text " * 40)
+    changes = {"paths": [f"{tmp_path}/*.txt"], "val_paths": [f"{tmp_path}/b.txt"]}
+    changes |= {"tokenizer": "bpe:258", "seq_len": 4}
+    prepare_corpus(tmp_path / "data", **changes)
+    (tmp_path / "c.txt").write_text("new")
+    with pytest.raises(UserError, match="source_bytes 840 instead of 843"):
+        prepare_corpus(tmp_path / "data", **changes)
+
+
+def test_a_directory_with_other_files_is_refused(prepare_corpus, tmp_path):
+    """Without it, somebody's files would be mixed with ours or replaced."""
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(UserError, match="holds other files"):
+        prepare_corpus(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seq_len": 0}, "seq_len 0"),
+        ({"val_fraction": 0.0}, r"val_fraction 0\.0"),
+        ({"val_fraction": 1.5}, r"val_fraction 1\.5"),
+        ({"tokenizer": "word"}, "unknown tokenizer 'word'"),
+        ({"tokenizer": "bpe:9"}, "at least 257"),
+        ({"tokenizer": "bpe:60000"}, "yields only"),
+        ({"source": "txt"}, "did you mean text"),
+        ({"val_fraction": 1e-9}, "no document fell into the val split"),
+        ({"seq_len": 100_000}, "tokens of the train split do not fill one row"),
+    ],
+)
+def test_a_mistake_is_named_and_leaves_nothing(prepare_corpus, tmp_path, changes, message):
+    """Without it, a mistake would leave a directory that looks prepared."""
+    with pytest.raises(UserError, match=message):
+        prepare_corpus(tmp_path / "data", **changes)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(prepare_corpus, tmp_path, monkeypatch):
+    """Without it, a chunk that was cut short could be taken for data."""
+
+    def full(writer, rows):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(row_store.RowWriter, "write", full)
+    with pytest.raises(UserError, match="No space left on device; nothing was left behind"):
+        prepare_corpus(tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_did_not_reach_the_disk_are_noticed(prepare_corpus, tmp_path, monkeypatch):
+    """Without it, success would be reported for what the writer claims, not for what is there."""
+    close = row_store.RowWriter.close
+
+    def lossy_close(writer):
+        stored = close(writer)
+        for path in tmp_path.rglob("chunk-*"):
+            path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+        return stored
+
+    monkeypatch.setattr(row_store.RowWriter, "close", lossy_close)
+    with pytest.raises(UserError, match="damaged"):
+        prepare_corpus(tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_preparation_leaves_no_data(corpus, tmp_path):
+    """Without it, a kill would leave an index of what was written so far (pitfalls row 58)."""
+    program = (
+        "import os\n"
+        "from looped.datamodules import row_store\n"
+        "from looped.datamodules.prepare import prepare\n"
+        "row_store.RowWriter.close = lambda writer: os._exit(9)\n"
+        f"prepare(source='text', paths=[{str(corpus)!r} + '/*.txt'], seq_len=16,"
+        f" tokenizer='bpe:300', val_fraction=0.3, out={str(tmp_path / 'data')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == 9
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_start_method_is_left_alone(prepare_corpus, tmp_path):
+    """Without it, every later loader process would be spawned, slowly (pitfalls row 59)."""
+    before = multiprocessing.get_start_method(allow_none=True)
+    prepare_corpus(tmp_path / "data")
+    assert multiprocessing.get_start_method(allow_none=True) == before
