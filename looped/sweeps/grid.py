@@ -1,0 +1,146 @@
+"""The grid YAML: what varies between the runs of a sweep and what they share.
+
+base: configs/demo.yaml            everything else: an ordinary `looped fit` configuration
+out: runs/demo                     where the run directories go
+effective_depth: 10                prelude + r x recurrent + coda, the same for every run
+prelude_layers: 1
+coda_layers: 1
+head_dim: 16                       num_heads = width / head_dim
+recurrences: [1, 2, 4, 8]
+tokens: {3e5: [16, 32, 48]}        tokens: widths     or     budgets: {1e12: [32, 48]}  (FLOPs)
+recipes: {baseline: {}, truncated: {truncation_depth: half}}
+seeds: [0]
+"""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from looped.errors import UserError
+from looped.parser_errors import one_line
+
+HALF = "half"  # truncation_depth: half  means  ceil(r / 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A grid YAML, read and checked for what can be checked without the base configuration.
+
+    Attributes:
+        base: the shared `looped fit` configuration.
+        out: directory of the sweep.
+        effective_depth: blocks a token passes through in every run.
+        prelude_layers: unique blocks before the loop.
+        coda_layers: unique blocks after the loop.
+        head_dim: width / num_heads of every run.
+        recurrences: the recurrence counts r.
+        budgets: training FLOPs -> widths.
+        tokens: training tokens -> widths; exactly one of the two is given.
+        recipes: name -> `model` arguments that make the recipe; r = 1 is run once for all.
+        seeds: one run per seed.
+    """
+
+    base: Path
+    out: Path
+    effective_depth: int
+    prelude_layers: int
+    coda_layers: int
+    head_dim: int
+    recurrences: tuple[int, ...]
+    budgets: dict[float, tuple[int, ...]] = field(default_factory=dict)
+    tokens: dict[float, tuple[int, ...]] = field(default_factory=dict)
+    recipes: dict[str, dict[str, Any]] = field(default_factory=lambda: {"baseline": {}})
+    seeds: tuple[int, ...] = (0,)
+
+    @property
+    def horizons(self) -> tuple[str, dict[float, tuple[int, ...]]]:
+        """Name of the horizon in `looped fit` and its values with their widths."""
+        return ("budget_flops", self.budgets) if self.budgets else ("tokens", self.tokens)
+
+
+def read_grid(path: Path) -> Grid:
+    """Read a grid YAML.
+
+    Args:
+        path: the file; `base` and `out` in it are relative to the working directory.
+
+    Raises:
+        UserError: unreadable, an unknown or missing key, or a value of the wrong kind.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"grid {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"grid {path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"grid {path}: is not a mapping of keys to values")
+    try:
+        return _grid(content)
+    except UserError as error:
+        raise UserError(f"grid {path}: {error}") from error
+
+
+def _grid(content: dict[str, Any]) -> Grid:
+    names = [f.name for f in fields(Grid)]
+    for name in content:
+        if name not in names:
+            raise UserError(one_line(f"Unrecognized arguments: --{name}", names))
+    for name in names[:7]:
+        if name not in content:
+            raise UserError(f"the key {name} is missing")
+    if ("budgets" in content) == ("tokens" in content):
+        raise UserError("give exactly one of the keys budgets (FLOPs) and tokens")
+    values: dict[str, Any] = {"base": Path(str(content["base"])), "out": Path(str(content["out"]))}
+    for name in ("effective_depth", "prelude_layers", "coda_layers", "head_dim"):
+        values[name] = _whole(name, content[name])
+    for name in ("recurrences", "seeds"):
+        if name in content:
+            values[name] = _list(name, content[name])
+    for name in ("budgets", "tokens"):
+        if name in content:
+            values[name] = _widths_by_horizon(name, content[name])
+    if "recipes" in content:
+        values["recipes"] = _recipes(content["recipes"])
+    return Grid(**values)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UserError(f"{name}: {value!r} is not a whole number")
+    return value
+
+
+def _list(name: str, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or not value:
+        raise UserError(f"{name}: {value!r} is not a list of whole numbers")
+    numbers = tuple(_whole(name, entry) for entry in value)
+    if len(set(numbers)) < len(numbers):
+        raise UserError(f"{name}: {value} names one value twice")
+    return numbers
+
+
+def _widths_by_horizon(name: str, value: Any) -> dict[float, tuple[int, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise UserError(f"{name}: is not a mapping of {name} to lists of widths")
+    result = {}
+    for key, widths in value.items():
+        try:
+            horizon = float(key)  # YAML reads 1e12 as text
+        except (TypeError, ValueError):
+            raise UserError(f"{name}: {key!r} is not a number") from None
+        if not 0 < horizon < float("inf"):
+            raise UserError(f"{name}: {key} must be positive")
+        result[horizon] = _list(f"{name} {key}", widths)
+    return result
+
+
+def _recipes(value: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict) or not value:
+        raise UserError("recipes: is not a mapping of names to model arguments")
+    for name, arguments in value.items():
+        if not isinstance(arguments, dict):
+            raise UserError(f"recipes {name}: {arguments!r} is not a mapping of model arguments")
+    return {str(name): dict(arguments) for name, arguments in value.items()}

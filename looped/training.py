@@ -1,0 +1,217 @@
+"""One training run from a configuration: the LightningCLI behind fit, validate, test and predict.
+
+The measuring callbacks are groups of the configuration of their own (run, compute, validation,
+horizon, checkpoints), so they are always there, whatever the YAML's list of callbacks says.
+"""
+
+import logging
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
+from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.utilities import rank_zero_only
+from typing_extensions import override
+
+from looped.atomic_write import write_atomically
+from looped.callbacks.checkpoints import Checkpoints
+from looped.callbacks.compute import Compute
+from looped.callbacks.horizon import Horizon
+from looped.callbacks.run_record import RunRecord
+from looped.callbacks.validation_loss import ValidationLoss
+from looped.datamodules.token_data import TokenDataModule
+from looped.errors import UserError
+from looped.modules.looped_lm import LoopedLM
+from looped.parser_errors import one_line
+from looped.record import (
+    CHECKPOINT_DIR,
+    CONFIG_FILE,
+    LAST_CHECKPOINT,
+    RUN_FILE,
+    RecordError,
+    read_checkpoint,
+    read_run_file,
+)
+
+METRICS_FILE = "metrics.csv"
+
+NOISY_LOGGERS = (
+    "lightning.pytorch.utilities.rank_zero",
+    "lightning.fabric.utilities.rank_zero",
+    "lightning.pytorch.trainer.connectors.checkpoint_connector",
+)
+
+MEASURING_CALLBACKS = {
+    "compute": Compute,
+    "validation": ValidationLoss,
+    "horizon": Horizon,
+    "run": RunRecord,
+    "checkpoints": Checkpoints,
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `fit`, `validate`, `test` or `predict`.
+
+    Args:
+        argv: the subcommand and its arguments.
+
+    Raises:
+        UserError: a mistake in the configuration, the data or the run directory.
+    """
+    _silence_what_is_not_the_users()
+    LoopedCLI(args=list(argv))
+    return 0
+
+
+def _silence_what_is_not_the_users() -> None:
+    """Leave out what Lightning says about its own inside or about a product."""
+    # lightning 2.6 calls what jsonargparse 4.49 and torch 2.14 deprecated
+    # (Lightning-AI/pytorch-lightning#21900)
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module="lightning")
+    warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated")
+    warnings.filterwarnings("ignore", message="LightningCLI's args parameter")
+    # TrainStream shares its batches between loader processes itself
+    warnings.filterwarnings("ignore", message="Your `IterableDataset` has `__len__` defined")
+    for name in NOISY_LOGGERS:
+        logging.getLogger(name).addFilter(_concerns_the_user)
+    logging.getLogger("lightning.fabric.utilities.seed").setLevel(logging.WARNING)
+
+
+def _concerns_the_user(entry: logging.LogRecord) -> bool:
+    noise = ("Tip:", "available: False", "`weights_only` was not set")
+    return not any(words in entry.getMessage() for words in noise)
+
+
+class OneLineParser(LightningArgumentParser):
+    """A parser whose complaints are `UserError`s of one line that offer the nearest valid name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, allow_abbrev=False, **kwargs)
+
+    @override
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        names = vars(self.get_defaults(skip_validation=True).as_flat())
+        raise UserError(one_line(message, names))
+
+
+class RunConfig(SaveConfigCallback):
+    """Saves the full configuration into the run directory once training really starts.
+
+    A resumed run keeps the configurations of its earlier starts: each start writes its own file.
+    """
+
+    @override
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Nothing yet: a mistake found later in the setup must leave no file behind."""
+
+    @override
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            directory = Path(trainer.default_root_dir)
+            step = trainer.global_step
+            name = CONFIG_FILE if step == 0 else f"config-step={step:08d}.yaml"
+            write_atomically(directory / name, self.parser.dump(self.config, skip_none=False))
+
+
+class LoopedCLI(LightningCLI):
+    """LightningCLI for `LoopedLM` on `TokenDataModule` with the measuring callbacks."""
+
+    def __init__(self, args: list[str]) -> None:
+        super().__init__(
+            LoopedLM,
+            TokenDataModule,
+            save_config_callback=RunConfig,
+            seed_everything_default=0,
+            # Lightning's model summary counts zero FLOPs here: `looped count` counts them.
+            trainer_defaults={
+                "max_epochs": -1,
+                "num_sanity_val_steps": 0,
+                "enable_model_summary": False,
+            },
+            parser_class=OneLineParser,
+            auto_configure_optimizers=False,
+            args=args,
+        )
+
+    @override
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        for group, callback in MEASURING_CALLBACKS.items():
+            parser.add_lightning_class_args(callback, group)
+        parser.link_arguments("run.dir", "trainer.default_root_dir")
+        parser.link_arguments("model.vocab_size", "data.vocab_size")
+        parser.link_arguments("model.seq_len", "data.seq_len")
+
+    @override
+    def _parse_ckpt_path(self) -> None:
+        """Keep the user's values; Lightning would replace them by the checkpoint's, silently.
+
+        See Lightning-AI/pytorch-lightning#21455.
+        """
+
+    @override
+    def before_instantiate_classes(self) -> None:
+        config = self.config[self.subcommand]
+        run_dir = Path(config.run.dir)
+        if config.ckpt_path is not None:
+            config.ckpt_path = str(_existing_checkpoint(run_dir, config.ckpt_path))
+            config.weights_only = True  # nothing in our checkpoints needs to run code
+        if self.subcommand == "fit":
+            if config.ckpt_path is None:
+                _refuse_used(run_dir)
+            else:
+                _keep_metrics(run_dir, Path(config.ckpt_path))
+
+    @override
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        config = self._get(self.config_init, "trainer")
+        if config.logger in (None, True):
+            directory = config.default_root_dir if self.subcommand == "fit" else None
+            kwargs["logger"] = (
+                CSVLogger(directory, name="", version="") if directory is not None else False
+            )
+        try:
+            return super().instantiate_trainer(**kwargs)
+        except (ValueError, MisconfigurationException) as error:
+            raise UserError(f"trainer: {' '.join(str(error).split())}") from error
+
+
+def _existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
+    """The file that `--ckpt_path` means; `last` is the newest of the run directory."""
+    path = run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT if ckpt_path == "last" else Path(ckpt_path)
+    if not path.exists():
+        raise UserError(f"checkpoint {path} does not exist: leave --ckpt_path out to start anew")
+    try:
+        read_checkpoint(path)
+    except RecordError as error:
+        raise UserError(f"checkpoint {path}: {error}") from error
+    return path
+
+
+def _refuse_used(run_dir: Path) -> None:
+    """A directory that holds a run is not trained into anew."""
+    finished = False
+    if (run_dir / RUN_FILE).exists():
+        try:
+            finished = read_run_file(run_dir / RUN_FILE).status in ("complete", "diverged")
+        except RecordError as error:
+            raise UserError(f"{run_dir / RUN_FILE}: {error}; choose another --run.dir") from error
+    if finished or (run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT).exists():
+        raise UserError(
+            f"run directory {run_dir} already holds a run: resume it with --ckpt_path last, or "
+            "choose another --run.dir"
+        )
+
+
+@rank_zero_only
+def _keep_metrics(run_dir: Path, checkpoint: Path) -> None:
+    """Set the training curve of earlier starts aside: the logger begins a new file."""
+    metrics = run_dir / METRICS_FILE
+    if metrics.exists():
+        step = read_checkpoint(checkpoint).progress["step"]
+        os.replace(metrics, run_dir / f"metrics-until-step={step:08d}.csv")
