@@ -1,4 +1,26 @@
-"""From records to phi: reading runs, the law, its fit, intervals, figures.
+"""From finished runs to phi, with an interval one can believe. No torch, no lightning.
 
-Imports neither torch nor Lightning.
+from looped.scaling import fit_law, phi_intervals, read_runs
+
+pool = read_runs("runs/")
+fit = fit_law(pool.of_recipe("baseline"))
+print(fit.phi, phi_intervals(fit).intervals)
 """
+
+from looped.scaling.exclusion import Exclusion
+from looped.scaling.fit import FitResult, fit_law
+from looped.scaling.intervals import Interval, PhiIntervals, phi_intervals
+from looped.scaling.law import Law
+from looped.scaling.runs import RunPool, read_runs
+
+__all__ = [
+    "Exclusion",
+    "FitResult",
+    "Interval",
+    "Law",
+    "PhiIntervals",
+    "RunPool",
+    "fit_law",
+    "phi_intervals",
+    "read_runs",
+]
