@@ -1,0 +1,192 @@
+"""Runs -> phi: what one recurrence is worth, its interval, and whether to believe it.
+
+looped phi runs/                          every recipe under a sweep directory
+looped phi runs/ more.csv best.ckpt       directories, tables and checkpoints may be mixed
+looped phi --published                    the published runs: no training needed
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from looped.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from looped.scaling.analysis import Analysis
+    from looped.scaling.runs import RunPool
+
+# Named here as well as in looped.scaling, so that --help need not import numpy; a test holds the
+# two together.
+ESTIMATORS = ("huber", "least_squares")
+INTERVALS = ("jackknife", "cluster", "percentile", "studentised", "wild", "profile", "wald")
+PUBLISHED = ("baseline", "truncated")
+STDOUT = "-"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `looped phi`."""
+    add_source_arguments(parser)
+    parser.add_argument(
+        "--published",
+        nargs="?",
+        choices=PUBLISHED,
+        const=PUBLISHED[0],
+        help="fit the published runs of this recipe (arXiv 2604.21106) instead (default: baseline)",
+    )
+    parser.add_argument(
+        "--recipe", action="append", help="fit this recipe only; may be repeated (default: all)"
+    )
+    add_fit_arguments(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help=f"write the result as JSON; {STDOUT} = standard output"
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write figures into this directory")
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where the runs come from; shared with `looped compare` and `looped equivalent`."""
+    parser.add_argument(
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        type=Path,
+        help="sweep or run directory, checkpoint (.ckpt), or table (.csv with the columns "
+        "recurrences, n_once, n_rec, tokens, loss)",
+    )
+    parser.add_argument("--convention", help="fit only runs whose FLOPs were counted so")
+    parser.add_argument("--fingerprint", help="fit only runs validated on this data")
+    parser.add_argument("--tokenizer", help="fit only runs of this tokenizer")
+
+
+def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
+    """How the law is fitted; shared with `looped compare` and `looped equivalent`."""
+    parser.add_argument(
+        "--match-budgets",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="use the r = 1 runs of a recipe's own budgets only (default: yes)",
+    )
+    parser.add_argument(
+        "--estimator", choices=ESTIMATORS, default=ESTIMATORS[0], help="(default: huber)"
+    )
+    parser.add_argument(
+        "--delta", type=float, default=1e-3, help="of Huber's function, in log L (default: 1e-3)"
+    )
+    parser.add_argument(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="hold phi, alpha, beta or E; may be repeated",
+    )
+    parser.add_argument(
+        "--interval",
+        choices=INTERVALS,
+        default=INTERVALS[0],
+        help=f"kind of the headline's interval (default: {INTERVALS[0]}, see docs/intervals.md)",
+    )
+    parser.add_argument("--level", type=float, default=0.95, help="of intervals (default: 0.95)")
+    parser.add_argument(
+        "--resamples", type=int, default=1000, help="of each bootstrap (default: 1000)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default: 0)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, fit, print, write."""
+    from rich.console import Console
+
+    from looped.scaling.analysis import analyse
+    from looped.scaling.report import print_report
+
+    fix = parse_fix(arguments.fix)
+    pool = _pool(arguments)
+    names = arguments.recipe or ([arguments.published] if arguments.published else pool.recipes)
+    analyses = {
+        name: analyse(
+            pool.of_recipe(name, match_budgets=arguments.match_budgets),
+            estimator=arguments.estimator,
+            delta=arguments.delta,
+            fix=fix,
+            kind=arguments.interval,
+            level=arguments.level,
+            resamples=arguments.resamples,
+            seed=arguments.seed,
+        )
+        for name in dict.fromkeys(names)
+    }
+    # JSON on standard output must be alone there.
+    console = Console(stderr=arguments.json == STDOUT, highlight=False)
+    print_report(console, analyses, pool.excluded)
+    if arguments.json:
+        from looped.scaling.report_json import report_json
+
+        write_json(arguments.json, report_json(analyses, pool.excluded))
+    if arguments.out:
+        _write_figures(arguments.out, analyses, console)
+    return 0
+
+
+def parse_fix(texts: list[str]) -> dict[str, float]:
+    """`["phi=1"]` -> {"phi": 1.0}."""
+    fix = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            fix[name.strip()] = float(value)
+        except ValueError:
+            raise UserError(f"--fix {text}: write it as NAME=VALUE, such as phi=1") from None
+    return fix
+
+
+def read_pool(arguments: argparse.Namespace) -> "RunPool":
+    """The runs of the given sources."""
+    from looped.scaling.runs import read_runs
+
+    if not arguments.sources:
+        raise UserError("no runs given: name a directory, a .ckpt or .csv file, or --published")
+    return read_runs(
+        arguments.sources,
+        convention=arguments.convention,
+        fingerprint=arguments.fingerprint,
+        tokenizer=arguments.tokenizer,
+    )
+
+
+def write_json(target: str, content: object) -> None:
+    """Write JSON whole into a file, or to standard output."""
+    import json
+
+    from looped.atomic_write import write_atomically
+
+    text = json.dumps(content, indent=2, allow_nan=False)
+    if target == STDOUT:
+        print(text)
+        return
+    try:
+        write_atomically(Path(target), text + "\n")
+    except OSError as error:
+        raise UserError(f"--json {target} cannot be written: {error.strerror}") from error
+
+
+def _pool(arguments: argparse.Namespace) -> "RunPool":
+    if not arguments.published:
+        return read_pool(arguments)
+    if arguments.sources:
+        raise UserError(f"--published stands alone: leave out {arguments.sources[0]}")
+    from looped.scaling.published import published_runs
+
+    return published_runs()
+
+
+def _write_figures(folder: Path, analyses: "dict[str, Analysis]", console: "Console") -> None:
+    from looped.scaling.figures import write_figures
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in write_figures(analyses, folder):
+            console.print(f"figure   {path}", soft_wrap=True)
+    except OSError as error:
+        raise UserError(f"--out {folder} cannot be written: {error.strerror}") from error

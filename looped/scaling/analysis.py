@@ -1,0 +1,81 @@
+"""Everything `looped phi` says of one recipe, computed once for the terminal, JSON and figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from looped.scaling.equivalents import Equivalents, equivalents, laws_by_recurrence
+from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
+from looped.scaling.hypotheses import PhiTest, phi_test
+from looped.scaling.intervals import DEFAULT_KIND, PhiIntervals, phi_intervals
+from looped.scaling.residual_tables import GroupResidual, residuals_by
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """One recipe.
+
+    Attributes:
+        fit: the law.
+        kind: of the headline's interval.
+        intervals: that interval, the profile and whatever else was asked for.
+        tests: of phi = 0 and phi = 1, by those names; null where phi cannot be told.
+        by_recurrence: residuals by recurrence count; empty where there is no law.
+        by_level: residuals by budget or token count; empty likewise.
+        equivalents: each recurrence count with a factor of its own; null where phi cannot be told.
+        laws: of each recurrence count alone; empty where phi cannot be told.
+        warnings: of the fit and of its resamples.
+    """
+
+    fit: FitResult
+    kind: str
+    intervals: PhiIntervals
+    tests: dict[str, PhiTest | None]
+    by_recurrence: dict[str, GroupResidual]
+    by_level: dict[str, GroupResidual]
+    equivalents: Equivalents | None
+    laws: dict[int, FitResult]
+    warnings: tuple[str, ...]
+
+
+def analyse(
+    runs: pd.DataFrame,
+    *,
+    estimator: Estimator = "huber",
+    delta: float = DEFAULT_DELTA,
+    fix: Mapping[str, float] | None = None,
+    kind: str = DEFAULT_KIND,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Analysis:
+    """Fit a table of runs and say what the fit is worth; arguments as of fit_law, phi_intervals."""
+    fit = fit_law(runs, estimator=estimator, delta=delta, fix=fix)
+    kinds = dict.fromkeys([kind, "percentile", "profile"])
+    intervals = phi_intervals(fit, list(kinds), level=level, resamples=resamples, seed=seed)
+    chosen = intervals.intervals[kind]
+    return Analysis(
+        fit=fit,
+        kind=kind,
+        intervals=intervals,
+        tests={f"phi={value:g}": phi_test(fit, value, interval=chosen) for value in (0.0, 1.0)},
+        by_recurrence=residuals_by(fit, "recurrences") if fit.law else {},
+        by_level=residuals_by(fit, "level") if fit.law and "level" in fit.runs else {},
+        equivalents=equivalents(fit),
+        laws=laws_by_recurrence(fit) if fit.phi is not None else {},
+        warnings=fit.warnings + _warnings(intervals),
+    )
+
+
+def _warnings(intervals: PhiIntervals) -> tuple[str, ...]:
+    warnings = []
+    for interval in intervals.intervals.values():
+        if interval.failed:
+            warnings.append(
+                f"{interval.failed} of {interval.resamples} resamples of the {interval.kind} "
+                "interval failed and were left out"
+            )
+        if interval.why_none and not interval.why_none.startswith("phi "):
+            warnings.append(f"no complete {interval.kind} interval: {interval.why_none}")
+    return tuple(warnings)

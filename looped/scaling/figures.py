@@ -1,0 +1,260 @@
+"""The figures of `looped phi --out`: seaborn on the Agg canvas, one file each.
+
+Recurrence counts are categories, never a continuous scale: seaborn would otherwise put values into
+the legend that no run has.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+from looped.scaling.analysis import Analysis
+from looped.scaling.fit import FitResult
+from looped.scaling.fitted import Fitted
+from looped.scaling.intervals import DESCRIPTIONS
+from looped.scaling.isoflop import isoflop_parabolas
+from looped.scaling.profile import profile_phi
+from looped.scaling.runs import level_order
+
+STYLE = {"style": "whitegrid", "context": "notebook", "font_scale": 0.85}
+PANEL = 3.2
+"""Height of one panel, in inches."""
+
+MAX_COLUMNS = 3
+DPI = 150
+CURVE_POINTS = 100
+
+
+def write_figures(analyses: Mapping[str, Analysis], folder: Path) -> Iterator[Path]:
+    """Draw every figure of every recipe that its data allow.
+
+    Args:
+        analyses: by name of the recipe.
+        folder: an existing directory.
+
+    Yields:
+        The files, `RECIPE-isoflop.png` and so on, as they are written.
+    """
+    mpl.use("Agg")
+    with sns.plotting_context(STYLE["context"], font_scale=STYLE["font_scale"]):
+        for name, analysis in analyses.items():
+            figures = {"isoflop": isoflop_figure(analysis.fit)}
+            if analysis.fit.law is not None:
+                figures["effective-size"] = effective_size_figure(analysis.fit)
+                figures["residuals"] = residual_figure(analysis.fit)
+            if analysis.fit.phi is not None and "phi" not in analysis.fit.held:
+                figures["phi"] = phi_figure(analysis)
+            for kind, figure in figures.items():
+                figure.suptitle(f"{name}: {figure.get_suptitle()}")
+                path = folder / f"{name}-{kind}.png"
+                figure.savefig(path, dpi=DPI, bbox_inches="tight")
+                yield path
+
+
+def isoflop_figure(fit: FitResult) -> Figure:
+    """Loss against unique parameters, a panel per budget, with each cell's parabola and minimum."""
+    runs = _categorised(fit.runs)
+    palette = _palette(runs)
+    levels = list(dict.fromkeys(cell.level for cell in isoflop_parabolas(fit.runs)))
+    columns = min(MAX_COLUMNS, math.ceil(math.sqrt(len(levels))))
+    rows = -(-len(levels) // columns)
+    with sns.axes_style(STYLE["style"]):
+        figure = Figure(figsize=(columns * PANEL * 1.25, rows * PANEL), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax, level in zip(axes, levels, strict=False):
+        sns.scatterplot(
+            runs[runs["level"] == level],
+            x="n_total",
+            y="loss",
+            hue="r",
+            palette=palette,
+            ax=ax,
+            legend=False,
+        )
+        ax.set(xscale="log", title=level, xlabel="", ylabel="")
+        _count_axis(ax)
+    for ax in axes[len(levels) :]:
+        ax.set_visible(False)
+    stars = False
+    for cell in isoflop_parabolas(fit.runs):
+        ax = axes[levels.index(cell.level)]
+        colour = palette[str(cell.recurrences)]
+        sizes = runs[(runs["level"] == cell.level) & (runs["r"] == str(cell.recurrences))]
+        if cell.coefficients is not None:
+            span = np.geomspace(sizes["n_total"].min(), sizes["n_total"].max(), CURVE_POINTS)
+            ax.plot(span, cell.loss_at(span), color=colour, linewidth=1.2)
+        if cell.inside:
+            ax.plot(
+                *(cell.n_total, cell.loss),
+                marker="*",
+                markersize=13,
+                color=colour,
+                markeredgecolor="black",
+                markeredgewidth=0.6,
+            )
+            stars = True
+    _recurrence_legend(figure, palette, star=stars)
+    figure.supxlabel("unique parameters N_once + N_rec")
+    figure.supylabel("validation loss (nats per token)")
+    figure.suptitle("loss at equal budget")
+    return figure
+
+
+def effective_size_figure(fit: FitResult) -> Figure:
+    """Loss less its data term against N_once + r^phi N_rec: one curve if the law holds."""
+    assert fit.law is not None
+    law = fit.law
+    runs = _categorised(fit.runs)
+    runs["effective"] = law.effective_size(runs["recurrences"], runs["n_once"], n_rec=runs["n_rec"])
+    runs["size_loss"] = runs["loss"] - law.B * runs["tokens"] ** -law.beta
+    span = np.geomspace(runs["effective"].min(), runs["effective"].max(), CURVE_POINTS)
+    with sns.axes_style(STYLE["style"]):
+        figure = Figure(figsize=(2.2 * PANEL, 1.5 * PANEL), layout="constrained")
+        ax = figure.subplots()
+    curve = law.E + law.A * span**-law.alpha
+    ax.plot(span, curve, color="0.35", linewidth=1.2, zorder=1, label="E + A N_eff^-alpha")
+    sns.scatterplot(
+        runs, x="effective", y="size_loss", hue="r", style="r", palette=_palette(runs), ax=ax
+    )
+    ax.set(
+        xscale="log",
+        xlabel=f"effective size N_once + r^{law.phi:.3f} N_rec",
+        ylabel="loss - B D^-beta (nats per token)",
+    )
+    _count_axis(ax)
+    ax.legend(title="r")
+    doubt = "" if fit.identifiable else " (not identifiable: the best fit, unsupported)"
+    figure.suptitle(f"loss against effective size, phi = {law.phi:.3f}{doubt}")
+    return figure
+
+
+def residual_figure(fit: FitResult) -> Figure:
+    """Residuals in nats by recurrence count, one mark per run, coloured by budget."""
+    runs = _categorised(fit.runs)
+    runs["residual"] = fit.residuals_nats
+    order = _recurrence_order(runs)
+    levels = sorted(runs["level"].unique(), key=level_order)
+    with sns.axes_style(STYLE["style"]):
+        figure = Figure(figsize=(2.2 * PANEL, 1.4 * PANEL), layout="constrained")
+        ax = figure.subplots()
+    ax.axhline(0, color="0.35", linewidth=1)
+    sns.stripplot(
+        runs,
+        x="r",
+        y="residual",
+        order=order,
+        hue="level",
+        hue_order=levels,
+        palette=sns.color_palette("viridis", len(levels)),
+        dodge=len(levels) > 1,
+        jitter=False,
+        ax=ax,
+    )
+    ax.set(xlabel="recurrences r", ylabel="L - L_hat (nats per token)")
+    sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1), title="budget")
+    figure.suptitle("residuals by recurrence count")
+    return figure
+
+
+def phi_figure(analysis: Analysis) -> Figure:
+    """What the data say of phi: the bootstrap's distribution above, the profile below."""
+    fit = analysis.fit
+    interval = analysis.intervals.intervals[analysis.kind]
+    profile = profile_phi(Fitted.of(fit), level=interval.level)
+    bootstrap = analysis.intervals.bootstrap
+    with sns.axes_style(STYLE["style"]):
+        figure = Figure(figsize=(2.0 * PANEL, 1.9 * PANEL), layout="constrained")
+        upper, lower = figure.subplots(2, 1, sharex=True)
+    if bootstrap is not None and len(bootstrap.phi):
+        sns.histplot(x=bootstrap.phi, ax=upper, stat="density", color="C0", alpha=0.5, kde=True)
+    upper.set(ylabel="density", title="block bootstrap over cells")
+    lower.plot(profile.phi, profile.excess, color="C0")
+    lower.axhline(profile.threshold, color="0.35", linestyle="--", linewidth=1)
+    lower.annotate(
+        f"{100 * interval.level:g} %, runs taken as independent",
+        (1, profile.threshold),
+        xycoords=("axes fraction", "data"),
+        xytext=(-4, 3),
+        textcoords="offset points",
+        ha="right",
+        color="0.35",
+        fontsize="small",
+    )
+    lower.set(
+        xlabel="phi",
+        ylabel="2 (S(phi) - S) / dispersion",
+        title="profile of the objective",
+        ylim=(0, 3 * profile.threshold),
+    )
+    label = f"{100 * interval.level:g} % interval: {DESCRIPTIONS[interval.kind]}"
+    for ax in (upper, lower):
+        _mark_interval(ax, fit, interval.low, interval.high, label)
+    upper.legend(loc="lower center", bbox_to_anchor=(0.5, 1.15), fontsize="small")
+    figure.suptitle(f"phi = {fit.phi:.3f}")
+    return figure
+
+
+def _mark_interval(
+    ax: Axes, fit: FitResult, low: float | None, high: float | None, label: str
+) -> None:
+    assert fit.phi is not None
+    ax.axvline(fit.phi, color="black", linewidth=1)
+    if low is not None and high is not None:
+        ax.axvspan(low, high, color="C1", alpha=0.18, zorder=0, label=label)
+
+
+def _count_axis(ax: Axes) -> None:
+    """Ticks of a logarithmic axis of parameters as 20M, 50M, 100M."""
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _categorised(runs: pd.DataFrame) -> pd.DataFrame:
+    """A copy with r as text and the unique parameters."""
+    table = runs.copy()
+    table["r"] = table["recurrences"].astype(str)
+    table["n_total"] = table["n_once"] + table["n_rec"]
+    if "level" not in table:
+        table["level"] = "all runs"
+    return table
+
+
+def _recurrence_order(runs: pd.DataFrame) -> list[str]:
+    return [str(r) for r in sorted(runs["recurrences"].unique())]
+
+
+def _palette(runs: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
+    order = _recurrence_order(runs)
+    return dict(zip(order, sns.color_palette("colorblind", len(order)), strict=True))
+
+
+def _recurrence_legend(
+    figure: Figure, palette: Mapping[str, tuple[float, float, float]], *, star: bool
+) -> None:
+    handles = [
+        Line2D([], [], marker="o", linestyle="", color=colour, label=f"r = {r}")
+        for r, colour in palette.items()
+    ]
+    if star:
+        handles.append(
+            Line2D(
+                *([], []),
+                marker="*",
+                markersize=11,
+                linestyle="",
+                color="white",
+                markeredgecolor="black",
+                label="minimum",
+            )
+        )
+    figure.legend(handles=handles, loc="outside right upper")

@@ -1,0 +1,154 @@
+"""What `looped phi` prints: the headline, the law, the tests, the doubts."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from looped.scaling.analysis import Analysis
+from looped.scaling.exclusion import Exclusion
+from looped.scaling.fit import FitResult
+from looped.scaling.intervals import DESCRIPTIONS, Interval
+from looped.scaling.report_json import law_json
+
+MAX_EXCLUDED = 20
+"""Left-out runs printed one by one; --json lists all."""
+
+
+def print_report(
+    console: Console, analyses: Mapping[str, Analysis], excluded: Sequence[Exclusion]
+) -> None:
+    """Print every recipe, then what was left out."""
+    for name, analysis in analyses.items():
+        print_analysis(console, name, analysis)
+    if excluded:
+        console.print(_excluded_table(excluded))
+
+
+def print_analysis(console: Console, name: str, analysis: Analysis) -> None:
+    """Print one recipe."""
+    fit = analysis.fit
+    console.rule(Text(name), align="left")
+    console.print(Text(headline(analysis), style="bold"), soft_wrap=True)
+    for fault in fit.faults:
+        console.print(Text(f"  because: {fault}"), soft_wrap=True)
+    if fit.law is not None:
+        console.print(Text(_law_line(fit)), soft_wrap=True)
+        console.print(Text(_quality_line(fit)), soft_wrap=True)
+    if fit.phi is not None and "phi" not in fit.held:
+        console.print(_interval_table(analysis))
+        console.print(_test_table(analysis))
+    if analysis.by_recurrence:
+        console.print(_recurrence_table(analysis))
+    for warning in analysis.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+
+
+def headline(analysis: Analysis) -> str:
+    """The one line to remember."""
+    fit = analysis.fit
+    runs = f"{fit.num_runs} runs"
+    if "phi" in fit.held:
+        return f"phi held at {fit.held['phi']:g}  ({runs})"
+    if fit.phi is None:
+        line = f"phi cannot be told from these {runs}"
+        if fit.law is not None:
+            line += f" (the best fit has {fit.law.phi:.2f}: do not believe it)"
+        return line
+    interval = analysis.intervals.intervals[analysis.kind]
+    return (
+        f"phi = {fit.phi:.3f}  {ends(interval)}  ({100 * interval.level:g} %, "
+        f"{DESCRIPTIONS[interval.kind]}, {runs})"
+    )
+
+
+def ends(interval: Interval) -> str:
+    """The interval with as many digits as its width deserves."""
+    if interval.low is None and interval.high is None:
+        return "[no interval]"
+    width = (interval.high or 0.0) - (interval.low or 0.0)
+    digits = 2 if interval.low is None or interval.high is None or width > 0.05 else 3
+    low, high = (
+        "?" if end is None else f"{end:.{digits}f}" for end in (interval.low, interval.high)
+    )
+    return f"[{low}, {high}]"
+
+
+def _law_line(fit: FitResult) -> str:
+    law = law_json(fit)
+    values = [f"{name} {_number(value)}" for name, value in law.items()]
+    return "law      " + "   ".join(values)
+
+
+def _quality_line(fit: FitResult) -> str:
+    assert fit.optimum is not None
+    estimator = fit.estimator.replace("_", " ")
+    if np.isfinite(fit.delta):
+        estimator += f" (delta {fit.delta:g})"
+    return (
+        f"fit      {estimator}   R2 {fit.r2:.4f}   residual {fit.rmse:.4f} nats   "
+        f"objective {fit.objective:.5e}   "
+        f"{fit.optimum.num_reached} of {fit.optimum.num_starts} starts reach it"
+    )
+
+
+def _interval_table(analysis: Analysis) -> Table:
+    table = _table("interval of phi", "ends", "standard error")
+    for interval in analysis.intervals.intervals.values():
+        table.add_row(DESCRIPTIONS[interval.kind], ends(interval), _number(interval.stderr))
+    return table
+
+
+def _test_table(analysis: Analysis) -> Table:
+    table = _table("hypothesis", "p (independent runs)", "p (cells)", "delta AICc")
+    for name, test in analysis.tests.items():
+        if test is not None:
+            table.add_row(
+                name.replace("=", " = "),
+                f"{test.p:.2g}",
+                _number(test.p_cells, "{:.2g}"),
+                _number(test.delta_aicc, "{:+.1f}"),
+            )
+    own = analysis.equivalents
+    if own is not None and own.p is not None:
+        table.add_row("one phi for every r", f"{own.p:.2g}", "-", "-")
+    return table
+
+
+def _recurrence_table(analysis: Analysis) -> Table:
+    table = _table("r", "runs", "bias (nats)", "residual (nats)", "worth (blocks)", "phi alone")
+    own = analysis.equivalents
+    for r, group in analysis.by_recurrence.items():
+        table.add_row(
+            r,
+            str(group.num_runs),
+            f"{group.bias:+.4f}",
+            f"{group.rmse:.4f}",
+            _number(own.factors.get(int(r)) if own else None, "{:.2f}"),
+            _number(own.exponents.get(int(r)) if own else None, "{:.3f}"),
+        )
+    return table
+
+
+def _excluded_table(excluded: Sequence[Exclusion]) -> Table:
+    table = Table(title=f"left out: {len(excluded)}", title_justify="left", box=None)
+    table.add_column("run", overflow="fold")
+    table.add_column("why", overflow="fold")
+    for left in excluded[:MAX_EXCLUDED]:
+        table.add_row(Text(left.run), Text(left.why))
+    if len(excluded) > MAX_EXCLUDED:
+        table.add_row("...", f"{len(excluded) - MAX_EXCLUDED} more: --json lists all")
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="left" if i == 0 else "right")
+    return table
+
+
+def _number(value: float | None, form: str = "{:.4g}") -> str:
+    return "-" if value is None else form.format(value)

@@ -1,0 +1,112 @@
+"""What `looped phi --json` writes: DESIGN section 6, schema 1.
+
+A number that the data cannot carry is null: phi, its interval and the law where the fit is not
+identifiable, E, B and beta where beta had to be held for want of token counts. The optimum as it
+was found stands under `best_fit` all the same, for those who want to look.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from looped.scaling.analysis import Analysis
+from looped.scaling.exclusion import Exclusion
+from looped.scaling.fit import FitResult
+from looped.scaling.intervals import Interval
+
+SCHEMA = 1
+LAW_NAMES = ("E", "A", "alpha", "B", "beta")
+
+
+def report_json(analyses: Mapping[str, Analysis], excluded: Sequence[Exclusion]) -> dict[str, Any]:
+    """Plain JSON types; finite numbers and nulls only."""
+    return {
+        "schema": SCHEMA,
+        "recipes": {name: fit_json(analysis) for name, analysis in analyses.items()},
+        "excluded": [asdict(left) for left in excluded],
+    }
+
+
+def fit_json(analysis: Analysis) -> dict[str, Any]:
+    """One recipe."""
+    fit = analysis.fit
+    intervals = analysis.intervals.intervals
+    chosen = intervals[analysis.kind]
+    return {
+        "phi": {
+            "value": fit.phi,
+            "stderr": chosen.stderr if chosen.stderr is not None else fit.stderr,
+            "ci": _ends(chosen),
+            "ci_level": chosen.level,
+            "ci_kind": chosen.kind,
+            "profile_ci": _ends(intervals["profile"]),
+            "intervals": {kind: asdict(interval) for kind, interval in intervals.items()},
+        },
+        "law": law_json(fit),
+        "best_fit": asdict(fit.law) if fit.law else None,
+        "estimator": fit.estimator,
+        "delta": fit.delta if np.isfinite(fit.delta) else None,
+        "held": fit.held,
+        "objective": fit.objective,
+        "r2": fit.r2,
+        "rmse": fit.rmse,
+        "n_runs": fit.num_runs,
+        "n_cells": fit.num_cells,
+        "n_parameters": fit.num_free,
+        "by_recurrence": _by_recurrence(analysis),
+        "by_level": {name: asdict(group) for name, group in analysis.by_level.items()},
+        "power_law": _power_law(analysis),
+        "tests": {name: asdict(test) if test else None for name, test in analysis.tests.items()},
+        "starts": _starts(fit),
+        "conditioning": asdict(fit.conditioning) if fit.conditioning else None,
+        "identifiable": fit.identifiable,
+        "faults": list(fit.faults),
+        "warnings": list(analysis.warnings),
+    }
+
+
+def law_json(fit: FitResult) -> dict[str, float | None]:
+    """E, A, alpha, B, beta; null where the data cannot carry them."""
+    if fit.law is None or not fit.identifiable:
+        return dict.fromkeys(LAW_NAMES)
+    return {name: None if name in fit.uncarried else getattr(fit.law, name) for name in LAW_NAMES}
+
+
+def _ends(interval: Interval) -> list[float | None] | None:
+    """Both ends; null when neither is known."""
+    if interval.low is None and interval.high is None:
+        return None
+    return [interval.low, interval.high]
+
+
+def _by_recurrence(analysis: Analysis) -> dict[str, Any]:
+    """Residuals of each recurrence count, its own factor, and the law of it alone."""
+    rows: dict[str, Any] = {}
+    for r, group in analysis.by_recurrence.items():
+        own = analysis.equivalents
+        law = analysis.laws.get(int(r))
+        rows[r] = asdict(group) | {
+            "factor": own.factors.get(int(r)) if own else None,
+            "phi": own.exponents.get(int(r)) if own else None,
+            "law": law_json(law) if law else None,
+        }
+    return rows
+
+
+def _power_law(analysis: Analysis) -> dict[str, float | None] | None:
+    """Whether r^phi describes the separate factors; null when it could not be tried."""
+    own = analysis.equivalents
+    return None if own is None else {"statistic": own.statistic, "p": own.p}
+
+
+def _starts(fit: FitResult) -> dict[str, Any] | None:
+    best = fit.optimum
+    if best is None:
+        return None
+    return {
+        "tried": best.num_starts,
+        "reached": best.num_reached,
+        "worst_objective": best.worst_objective,
+    }

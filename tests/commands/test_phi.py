@@ -1,0 +1,189 @@
+"""`looped phi`, from the command line."""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from looped.cli import main
+from looped.commands import phi as command
+from looped.scaling.fit import ESTIMATORS
+from looped.scaling.intervals import DEFAULT_KIND, KINDS
+from looped.scaling.published import RUNS_FILE
+from tests.scaling.records import record_of, write_run
+from tests.scaling.test_runs import ROWS, TABLE
+
+QUICK = ("--resamples", "100")
+
+
+def run(*arguments, capsys) -> tuple[int, str, str]:
+    status = main(["phi", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_the_published_runs_in_one_command(capsys, tmp_path):
+    """The five-second demonstration: headline on the terminal, schema 1 in the file."""
+    target = tmp_path / "phi.json"
+    status, out, err = run("--published", "--json", target, capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "phi = 0.458  [0.42, 0.49]  (95 %, delete-a-cell jackknife, t quantile, 116 runs)" in out
+    content = json.loads(target.read_text())
+    assert set(content) == {"schema", "recipes", "excluded"}
+    assert content["schema"] == 1
+    fit = content["recipes"]["baseline"]
+    assert fit["phi"]["value"] == pytest.approx(0.4576, abs=2e-3)
+    assert fit["phi"]["ci"][0] < 0.4576 < fit["phi"]["ci"][1]
+    assert fit["phi"]["profile_ci"][0] < 0.4576 < fit["phi"]["profile_ci"][1]
+    assert fit["phi"]["ci_level"] == 0.95
+    assert fit["phi"]["stderr"] > 0
+    assert set(fit["law"]) == {"E", "A", "alpha", "B", "beta"}
+    assert (fit["estimator"], fit["n_runs"], fit["identifiable"]) == ("huber", 116, True)
+    assert fit["objective"] == pytest.approx(2.84099e-4, rel=1e-5)
+    assert set(fit["by_recurrence"]) == {"1", "2", "4", "8"}
+    assert set(fit["tests"]) == {"phi=0", "phi=1"}
+    assert fit["warnings"] == []
+    assert content["excluded"] == []
+
+
+def test_every_recipe_of_a_file_is_fitted(capsys):
+    """One FIT per recipe found; the truncated one shares the r = 1 runs of its budgets."""
+    status, out, err = run(RUNS_FILE, *QUICK, "--json", "-", capsys=capsys)
+    assert status == 0
+    recipes = json.loads(out)["recipes"]  # JSON alone on stdout; the report is on stderr
+    assert {name: fit["n_runs"] for name, fit in recipes.items()} == {
+        "baseline": 116,
+        "truncated": 81,
+    }
+    assert recipes["truncated"]["phi"]["value"] == pytest.approx(0.3784, abs=2e-3)
+    assert "phi = 0.378" in err
+
+
+def test_options_reach_the_fit(capsys):
+    """Each option of the fit changes what it names."""
+    options = ("--recipe", "truncated", "--no-match-budgets", *QUICK, "--json", "-")
+    _, out, _ = run(RUNS_FILE, *options, capsys=capsys)
+    assert json.loads(out)["recipes"]["truncated"]["phi"]["value"] == pytest.approx(
+        0.3515, abs=2e-3
+    )
+    options = ("--estimator", "least_squares", "--interval", "cluster", "--level", "0.8")
+    _, out, _ = run("--published", *options, *QUICK, "--json", "-", capsys=capsys)
+    fit = json.loads(out)["recipes"]["baseline"]
+    assert fit["phi"]["value"] == pytest.approx(0.4645, abs=2e-3)
+    assert (fit["phi"]["ci_kind"], fit["phi"]["ci_level"], fit["delta"]) == ("cluster", 0.8, None)
+    _, out, _ = run("--published", "--fix", "phi=1", *QUICK, "--json", "-", capsys=capsys)
+    fit = json.loads(out)["recipes"]["baseline"]
+    assert fit["objective"] == pytest.approx(1.42018e-3, rel=1e-5)
+    assert (fit["phi"]["value"], fit["phi"]["ci"], fit["held"]) == (1.0, None, {"phi": 1.0})
+
+
+def test_a_sweep_with_a_corrupt_checkpoint(capsys, tmp_path):
+    """The rest is fitted, the bad one is named, the exit status is 0."""
+    for row in ROWS[:116]:
+        write_run(tmp_path / "runs" / row["run"], record_of(row))
+    bad = tmp_path / "runs" / "zz" / "checkpoints" / "last.ckpt"
+    bad.parent.mkdir(parents=True)
+    bad.write_bytes(b"PK not a checkpoint")
+    target = tmp_path / "out.json"
+    status, out, _ = run(tmp_path / "runs", *QUICK, "--json", target, capsys=capsys)
+    assert status == 0
+    assert "phi = 0.458" in out
+    content = json.loads(target.read_text())
+    assert [left["run"] for left in content["excluded"]] == [str(bad)]
+    assert "truncated or damaged" in content["excluded"][0]["why"]
+
+
+def test_too_few_runs_say_so_without_a_number(capsys, tmp_path):
+    """Exit status 0, since the answer is that the data cannot tell; every number null."""
+    TABLE.iloc[[0, 5, 10, 15]].to_csv(tmp_path / "few.csv", index=False)
+    target = tmp_path / "out.json"
+    status, out, err = run(tmp_path / "few.csv", "--json", target, capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "phi cannot be told from these 4 runs" in out
+    assert "because: 4 runs for 6 parameters: at least 8 are needed" in out
+    assert "phi =" not in out
+    fit = json.loads(target.read_text())["recipes"]["baseline"]
+    assert fit["identifiable"] is False
+    assert (fit["phi"]["value"], fit["phi"]["ci"], fit["objective"]) == (None, None, None)
+    assert set(fit["law"].values()) == {None}
+
+
+def test_a_doubtful_fit_is_no_bare_number(capsys, tmp_path):
+    """A single recurrence count: the best fit is named as not to be believed, JSON has null."""
+    TABLE[(TABLE["recurrences"] == 4) & (TABLE["recipe"] == "baseline")].to_csv(
+        tmp_path / "one.csv", index=False
+    )
+    target = tmp_path / "out.json"
+    status, out, _ = run(tmp_path / "one.csv", "--json", target, capsys=capsys)
+    assert status == 0
+    assert "do not believe it" in out
+    assert "a single recurrence count, r = 4" in out
+    assert json.loads(target.read_text())["recipes"]["baseline"]["phi"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "no runs given"),
+        (("nowhere",), "nowhere: no such file or directory"),
+        (("empty",), "no runs in empty"),
+        (("table.csv",), "table.csv lacks the column loss"),
+        (("--published", "--fix", "phi"), "--fix phi: write it as NAME=VALUE"),
+        (("--published", "--fix", "gamma=1"), "cannot fix 'gamma'"),
+        (("--published", "--delta", "-1"), "delta -1.0 is not positive"),
+        (("--published", "--level", "95"), "level 95.0 is not between 0 and 1"),
+        (("--published", "--recipe", "x"), "no run of recipe 'x': there are baseline, truncated"),
+        (("--published", "other"), "invalid choice: 'other'"),
+        (("empty", "--published"), "--published stands alone"),
+        (("--published", "--json", "no/such/dir.json"), "cannot be written"),
+        (("--published", "--out", "table.csv"), "--out table.csv cannot be written"),
+    ],
+)
+def test_mistakes_are_one_line_and_status_2(capsys, tmp_path, monkeypatch, arguments, words):
+    """What, where, what to do; no traceback; nothing half-written."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "table.csv").write_text("recurrences,n_once,n_rec,tokens\n1,2,3,4\n")
+    quick = QUICK if "--published" in arguments and arguments[0] != "empty" else ()
+    status, _, err = run(*arguments, *quick, capsys=capsys)
+    assert status == 2
+    assert err.startswith("looped phi: error: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "table.csv"]
+
+
+def test_the_choices_of_the_command_are_those_of_the_fitter():
+    """They are named twice so that --help need not import numpy."""
+    assert command.ESTIMATORS == ESTIMATORS
+    assert set(command.INTERVALS) == set(KINDS)
+    assert command.INTERVALS[0] == DEFAULT_KIND
+
+
+def test_help_is_cheap_and_the_fitter_never_imports_torch():
+    """--help answers at once; a fit in a notebook must not pay for torch or lightning."""
+    code = (
+        "import sys; from looped.cli import main\n"
+        "try: main(['phi', '--help'])\n"
+        "except SystemExit: pass\n"
+        "assert 'numpy' not in sys.modules\n"
+        "from looped.scaling import read_runs, fit_law\n"
+        "import looped.scaling.figures, looped.scaling.report, looped.scaling.published\n"
+        "assert not {'torch', 'lightning'} & set(sys.modules)\n"
+    )
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--match-budgets" in done.stdout
+    assert time.monotonic() - started < 10
+
+
+def test_every_option_is_documented():
+    """An option without help is one nobody finds."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    for action in parser._actions:
+        assert action.help, action.dest

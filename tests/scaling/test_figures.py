@@ -1,0 +1,73 @@
+"""The figures: every one is drawn, and no legend invents a recurrence count."""
+
+import matplotlib.image
+import pytest
+
+from looped.scaling.analysis import analyse
+from looped.scaling.figures import (
+    effective_size_figure,
+    isoflop_figure,
+    phi_figure,
+    residual_figure,
+    write_figures,
+)
+from tests.scaling.grids import published, synthetic
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    return analyse(published("baseline"), resamples=200)
+
+
+def test_every_figure_is_written(analysis, tmp_path):
+    """Four files per recipe, each a picture."""
+    paths = list(write_figures({"baseline": analysis}, tmp_path))
+    assert [path.name for path in paths] == [
+        "baseline-isoflop.png",
+        "baseline-effective-size.png",
+        "baseline-residuals.png",
+        "baseline-phi.png",
+    ]
+    for path in paths:
+        assert matplotlib.image.imread(path).std() > 0.01
+
+
+def test_recurrence_counts_are_categories(analysis):
+    """Seaborn takes integers for a scale and puts 3 and 6 into the legend of 1, 2, 4, 8."""
+    (legend,) = isoflop_figure(analysis.fit).legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["r = 1", "r = 2", "r = 4", "r = 8", "minimum"]
+    legend = effective_size_figure(analysis.fit).axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()][1:] == ["1", "2", "4", "8"]
+    ticks = residual_figure(analysis.fit).axes[0].get_xticklabels()
+    assert [tick.get_text() for tick in ticks] == ["1", "2", "4", "8"]
+
+
+def test_the_minima_are_where_the_parabolas_say(analysis):
+    """24 stars, the first at the published minimum of its cell."""
+    stars = [
+        line
+        for ax in isoflop_figure(analysis.fit).axes
+        for line in ax.get_lines()
+        if line.get_marker() == "*"
+    ]
+    assert len(stars) == 24
+    (x,), (y,) = stars[0].get_data()
+    assert x == pytest.approx(67800356, rel=1e-3)
+    assert y == pytest.approx(2.852291, abs=1e-4)
+
+
+def test_the_phi_figure_shades_the_reported_interval(analysis):
+    """The figure and the headline must show the same interval."""
+    interval = analysis.intervals.intervals[analysis.kind]
+    upper, lower = phi_figure(analysis).axes
+    for ax in (upper, lower):
+        (span,) = [patch for patch in ax.patches if patch.get_alpha() == 0.18]
+        assert span.get_x() == pytest.approx(interval.low)
+        assert span.get_x() + span.get_width() == pytest.approx(interval.high)
+
+
+def test_a_fit_that_cannot_tell_phi_still_has_its_iso_flop_curves(tmp_path):
+    """Too few runs for a law: the data are drawn, nothing else, and nothing is raised."""
+    few = analyse(synthetic().iloc[[0, 1, 2]], resamples=10)
+    assert [path.name for path in write_figures({"few": few}, tmp_path)] == ["few-isoflop.png"]
