@@ -1,41 +1,9 @@
-"""A tiny corpus that every part of the data path is tried on."""
-
-import random
-from pathlib import Path
+"""A way to prepare the tiny corpus of tests/conftest.py with changed settings."""
 
 import pytest
 
 from looped.datamodules.prepare import prepare
-
-WORDS = ["the", "loop", "runs", "again", "and", "until", "café", "naïve", "日本", "Ünïcode", "🙂"]
-WORDS += ["tokens\n\tif", "x:", "return"]
-SEQ_LEN = 16
-
-
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory) -> Path:
-    """Sixty text files of made-up words, about 40 kB together."""
-    directory = tmp_path_factory.mktemp("corpus")
-    words = random.Random(1)
-    for number in range(60):
-        text = " ".join(words.choices(WORDS, k=words.randint(20, 200)))
-        (directory / f"{number:03}.txt").write_text(f"{number} {text}", encoding="utf-8")
-    return directory
-
-
-@pytest.fixture(scope="session")
-def prepared(corpus, tmp_path_factory) -> Path:
-    """The corpus, prepared; tests must not write into it."""
-    out = tmp_path_factory.mktemp("prepared") / "data"
-    prepare(
-        source="text",
-        paths=[f"{corpus}/*.txt"],
-        out=out,
-        seq_len=SEQ_LEN,
-        tokenizer="bpe:300",
-        val_fraction=0.3,
-    )
-    return out
+from tests.conftest import SEQ_LEN
 
 
 @pytest.fixture
