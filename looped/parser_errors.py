@@ -32,14 +32,16 @@ def _unknown_name(message: str) -> str | None:
         found = re.search(pattern, message)
         if found:
             return found[1]
-    found = re.search(r"Group '([\w.]+)' does not accept option '([\w.]+)'", message)
-    return f"{found[1]}.{found[2]}" if found else None
+    found = re.search(r"(Group|Subcommand) '([\w.]+)' does not accept option '([\w.]+)'", message)
+    if found:
+        return f"{found[2]}.{found[3]}" if found[1] == "Group" else found[3]
+    return None
 
 
 def _nearest(name: str, known_names: Iterable[str]) -> str:
     known = list(known_names)
     candidates = {key: key for key in known} | {key.rsplit(".", 1)[-1]: key for key in known}
-    found = difflib.get_close_matches(name, candidates, n=1)
+    found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.75)
     return f": did you mean {candidates[found[0]]}?" if found else ": see --help for valid names"
 
 

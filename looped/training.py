@@ -9,13 +9,12 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
 from lightning.pytorch.loggers import CSVLogger
-from lightning.pytorch.utilities import rank_zero_only
 from typing_extensions import override
 
 from looped.atomic_write import write_atomically
@@ -76,6 +75,8 @@ def _silence_what_is_not_the_users() -> None:
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="lightning")
     warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated")
     warnings.filterwarnings("ignore", message="LightningCLI's args parameter")
+    # RunDirectory has set the earlier ones aside
+    warnings.filterwarnings("ignore", message="Experiment logs directory .* exists")
     # TrainStream shares its batches between loader processes itself
     warnings.filterwarnings("ignore", message="Your `IterableDataset` has `__len__` defined")
     for name in NOISY_LOGGERS:
@@ -91,32 +92,47 @@ def _concerns_the_user(entry: logging.LogRecord) -> bool:
 class OneLineParser(LightningArgumentParser):
     """A parser whose complaints are `UserError`s of one line that offer the nearest valid name."""
 
+    _family: ClassVar[list["OneLineParser"]] = []  # the main parser reports for its subcommands
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, allow_abbrev=False, **kwargs)
+        self._family.append(self)
 
     @override
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        names = vars(self.get_defaults(skip_validation=True).as_flat())
+        names: dict[str, Any] = {}
+        for parser in self._family:
+            names |= vars(parser.get_defaults(skip_validation=True).as_flat())
         raise UserError(one_line(message, names))
 
 
-class RunConfig(SaveConfigCallback):
-    """Saves the full configuration into the run directory once training really starts.
+class RunDirectory(SaveConfigCallback):
+    """Puts the configuration and the training curve into the run directory, once all is well.
 
-    A resumed run keeps the configurations of its earlier starts: each start writes its own file.
+    Until training really starts nothing is written: a mistake found in the setup of data, model
+    or horizon leaves no file behind. A resumed run keeps the configurations and curves of its
+    earlier starts.
     """
 
     @override
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Nothing yet: a mistake found later in the setup must leave no file behind."""
+        """Nothing yet."""
+
+    @override
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.config.trainer.logger in (None, True):
+            directory = Path(trainer.default_root_dir)
+            if trainer.is_global_zero:
+                _keep_metrics(directory, trainer.global_step)
+            trainer.logger = CSVLogger(directory, name="", version="")
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.is_global_zero:
-            directory = Path(trainer.default_root_dir)
             step = trainer.global_step
             name = CONFIG_FILE if step == 0 else f"config-step={step:08d}.yaml"
-            write_atomically(directory / name, self.parser.dump(self.config, skip_none=False))
+            text = self.parser.dump(self.config, skip_none=False)
+            write_atomically(Path(trainer.default_root_dir) / name, text)
 
 
 class LoopedCLI(LightningCLI):
@@ -126,7 +142,7 @@ class LoopedCLI(LightningCLI):
         super().__init__(
             LoopedLM,
             TokenDataModule,
-            save_config_callback=RunConfig,
+            save_config_callback=RunDirectory,
             seed_everything_default=0,
             # Lightning's model summary counts zero FLOPs here: `looped count` counts them.
             trainer_defaults={
@@ -161,20 +177,13 @@ class LoopedCLI(LightningCLI):
         if config.ckpt_path is not None:
             config.ckpt_path = str(_existing_checkpoint(run_dir, config.ckpt_path))
             config.weights_only = True  # nothing in our checkpoints needs to run code
-        if self.subcommand == "fit":
-            if config.ckpt_path is None:
-                _refuse_used(run_dir)
-            else:
-                _keep_metrics(run_dir, Path(config.ckpt_path))
+        elif self.subcommand == "fit":
+            _refuse_used(run_dir)
 
     @override
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        config = self._get(self.config_init, "trainer")
-        if config.logger in (None, True):
-            directory = config.default_root_dir if self.subcommand == "fit" else None
-            kwargs["logger"] = (
-                CSVLogger(directory, name="", version="") if directory is not None else False
-            )
+        if self._get(self.config_init, "trainer").logger in (None, True):
+            kwargs["logger"] = False  # RunDirectory adds the default one when training starts
         try:
             return super().instantiate_trainer(**kwargs)
         except (ValueError, MisconfigurationException) as error:
@@ -208,10 +217,8 @@ def _refuse_used(run_dir: Path) -> None:
         )
 
 
-@rank_zero_only
-def _keep_metrics(run_dir: Path, checkpoint: Path) -> None:
+def _keep_metrics(run_dir: Path, step: int) -> None:
     """Set the training curve of earlier starts aside: the logger begins a new file."""
     metrics = run_dir / METRICS_FILE
     if metrics.exists():
-        step = read_checkpoint(checkpoint).progress["step"]
         os.replace(metrics, run_dir / f"metrics-until-step={step:08d}.csv")

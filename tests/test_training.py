@@ -1,0 +1,266 @@
+"""`looped fit` and its siblings from the command line, on the tiny corpus."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from lightning.pytorch import Callback
+
+from looped.cli import main
+from looped.record import read_checkpoint, read_run_file
+from tests.conftest import SEQ_LEN
+
+VOCAB = 300
+
+
+class Sleep(Callback):
+    """Makes each step take a tenth of a second."""
+
+    def on_train_batch_end(self, *_) -> None:
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def config(tmp_path, prepared) -> Path:
+    """A complete configuration of a run of 20 steps in tmp_path / run."""
+    content = {
+        "run": {"dir": str(tmp_path / "run")},
+        "horizon": {"steps": 20},
+        "model": {
+            "width": 16,
+            "num_heads": 2,
+            "prelude_layers": 1,
+            "recurrent_layers": 1,
+            "coda_layers": 1,
+            "recurrences": 3,
+            "vocab_size": VOCAB,
+            "seq_len": SEQ_LEN,
+        },
+        "data": {"data_dir": str(prepared), "batch_size": 4},
+        "trainer": {"accelerator": "cpu", "enable_progress_bar": False, "log_every_n_steps": 5},
+        "checkpoints": {"every_n_steps": 7},
+    }
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def fit(config: Path, *arguments: str) -> int:
+    return main(["fit", f"--config={config}", *arguments])
+
+
+def tree(directory: Path) -> list[str]:
+    return sorted(str(p.relative_to(directory)) for p in directory.rglob("*"))
+
+
+def test_a_run_leaves_what_the_design_says(config, tmp_path, prepared):
+    """config.yaml, checkpoints with the record, run.json, metrics.csv; and nothing else of ours."""
+    assert fit(config) == 0
+    run = tmp_path / "run"
+    assert {"config.yaml", "run.json", "metrics.csv", "checkpoints/last.ckpt"} <= set(tree(run))
+    record = read_run_file(run / "run.json")
+    assert record.status == "complete"
+    assert record.progress["tokens"] == 20 * 4 * SEQ_LEN
+    in_checkpoint = read_checkpoint(run / "checkpoints" / "last.ckpt")
+    assert in_checkpoint.validation == record.validation
+    assert record.data["fingerprint"] == json.loads((prepared / "data.json").read_text()).get(
+        "fingerprint", record.data["fingerprint"]
+    )
+    assert torch.load(run / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 20
+
+
+def test_the_saved_configuration_trains_the_same_run(config, tmp_path):
+    """config.yaml alone reproduces the run bit for bit, every default written out."""
+    assert fit(config) == 0
+    saved = tmp_path / "run" / "config.yaml"
+    assert fit(saved, f"--run.dir={tmp_path / 'again'}") == 0
+    losses = [
+        read_run_file(tmp_path / name / "run.json").validation[-1].loss for name in ("run", "again")
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_measuring_callbacks_survive_a_second_configuration(config, tmp_path):
+    """A later --config that replaces the list of callbacks must not lose the measurement."""
+    second = tmp_path / "second.yaml"
+    second.write_text(
+        "trainer: {callbacks: [{class_path: lightning.pytorch.callbacks.LearningRateMonitor}]}\n"
+    )
+    assert fit(config, f"--config={second}") == 0
+    assert read_run_file(tmp_path / "run" / "run.json").status == "complete"
+    assert "lr-MuonH/matrices" in (tmp_path / "run" / "metrics.csv").read_text()
+
+
+def test_numbers_may_be_written_with_exponents(config, tmp_path):
+    """1e3 in YAML is text to a YAML 1.1 reader; here it is a number."""
+    text = config.read_text().replace("steps: 20", "tokens: 1e3")
+    config.write_text(text)
+    assert fit(config, "--horizon.tokens", "1.28e3") == 0
+    assert read_run_file(tmp_path / "run" / "run.json").progress["tokens"] == 1280
+
+
+def test_constructor_arguments_from_the_command_line(config, tmp_path):
+    """Recurrences, truncation depth and streams reach the network."""
+    arguments = ("--model.recurrences=4", "--model.truncation_depth=2", "--model.streams=2")
+    assert fit(config, *arguments, "--horizon.steps=2") == 0
+    model = read_run_file(tmp_path / "run" / "run.json").model
+    assert (model["recurrences"], model["truncation_depth"], model["streams"]) == (4, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model.width=17"], "width 17 is not divisible by num_heads 2"),
+        (["--model.recurrences=0"], "recurrences 0"),
+        (["--model.truncation_depth=0"], "truncation_depth 0"),
+        (["--model.truncation_depth=4"], "truncation_depth 4 is above recurrences 3"),
+        (["--model.streams=0"], "streams 0"),
+        (["--model.streams=2", "--model.injection=none"], "streams 2 together with injection none"),
+        (["--model.recurences=2"], "did you mean model.recurrences?"),
+        (["--modle.width=2"], "did you mean model.width?"),
+        (["--model.width=wide"], "model.width: got wide, expected a whole number"),
+        (["--data.data_dir=nowhere"], "nowhere"),
+        (["--model.vocab_size=301"], "vocab_size 301"),
+        (["--model.seq_len=8"], "seq_len 8"),
+        (["--horizon.steps=0"], "horizon.steps 0"),
+        (["--horizon.tokens=1000"], "horizon.tokens and horizon.steps"),
+        (["--horizon.steps=null"], "got none"),
+        (["--data.batch_size=100000"], "100000"),
+        (["--ckpt_path=last"], "does not exist"),
+        (["--config=nowhere.yaml"], "nowhere.yaml"),
+        (["--trainer.accelerator=abacus"], "abacus"),
+        (["--compute.convention=fast"], "compute.convention: got fast, expected paper, causal"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_mistakes_are_one_line_and_leave_nothing(config, tmp_path, capsys, arguments, words):
+    """What is wrong and where; status 2, no traceback, no run directory."""
+    assert fit(config, *arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith("looped fit: error: ")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_key_in_the_yaml_offers_the_nearest(config, tmp_path, capsys):
+    config.write_text(config.read_text().replace("recurrences:", "recurences:"))
+    assert fit(config) == 2
+    assert "did you mean model.recurrences?" in capsys.readouterr().err
+
+
+def test_a_used_directory_is_refused(config, tmp_path, capsys):
+    """A new run where one lies is refused with the way on; what lies there is untouched."""
+    assert fit(config) == 0
+    before = {p: (tmp_path / "run" / p).stat().st_mtime_ns for p in tree(tmp_path / "run")}
+    assert fit(config) == 2
+    assert "--ckpt_path last" in capsys.readouterr().err
+    assert before == {p: (tmp_path / "run" / p).stat().st_mtime_ns for p in before}
+    assert tree(tmp_path / "run") == sorted(before)
+
+
+def state(path: Path) -> dict:
+    checkpoint = torch.load(path, weights_only=True)
+    keep = ("state_dict", "optimizer_states", "lr_schedulers", "global_step")
+    return {name: checkpoint[name] for name in keep}
+
+
+def assert_equal(a, b) -> None:
+    """Equal to the last bit, through nested containers."""
+    if isinstance(a, torch.Tensor):
+        assert torch.equal(a, b)
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_equal(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_equal(x, y)
+    else:
+        assert a == b
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kill_at", "workers"), [(9, 0), (23, 0), (16, 2)])
+def test_a_killed_run_resumes_bit_for_bit(config, tmp_path, kill_at, workers):
+    """SIGKILL in the middle; weights, optimizer, data order, counters and loss as uninterrupted."""
+    arguments = [
+        f"--config={config}",
+        "--horizon.steps=40",
+        f"--data.num_workers={workers}",
+        "--trainer.log_every_n_steps=1",
+    ]
+    assert main(["fit", *arguments, f"--run.dir={tmp_path / 'straight'}"]) == 0
+    killed = tmp_path / "killed"
+    slow = tmp_path / "slow.yaml"  # gives the test time to aim
+    slow.write_text("trainer: {callbacks: [{class_path: tests.test_training.Sleep}]}\n")
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "looped.cli",
+            "fit",
+            *arguments,
+            f"--config={slow}",
+            f"--run.dir={killed}",
+        ],
+        start_new_session=True,
+    )
+    wanted = killed / "checkpoints" / f"step={kill_at // 7 * 7:08d}.ckpt"
+    deadline = time.monotonic() + 120
+    while not wanted.exists():
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(0.1 * (kill_at % 7))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert read_run_file(killed / "run.json").status == "running"
+    assert main(["fit", *arguments, f"--run.dir={killed}", "--ckpt_path=last"]) == 0
+    last = Path("checkpoints") / "last.ckpt"
+    assert_equal(state(killed / last), state(tmp_path / "straight" / last))
+    a, b = (read_run_file(d / "run.json") for d in (killed, tmp_path / "straight"))
+    assert (a.status, a.validation, a.flops, a.progress) == (
+        "complete",
+        b.validation,
+        b.flops,
+        b.progress,
+    )
+    assert len(list(killed.glob("config*.yaml"))) == 2
+    assert len(list(killed.glob("metrics*.csv"))) == 2
+
+
+def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path):
+    """Lightning's own CLI would take model.head_lr from the checkpoint, silently."""
+    assert fit(config, "--trainer.max_steps=7") == 0
+    assert fit(config, "--ckpt_path=last", "--model.norm_lr=0.123") == 0
+    second = next((tmp_path / "run").glob("config-step*.yaml"))
+    assert yaml.safe_load(second.read_text())["model"]["norm_lr"] == 0.123
+
+
+def test_validate_test_and_predict_read_a_checkpoint(config, tmp_path, capsys):
+    """`validate` at the trained count repeats the recorded loss; at another it gives another."""
+    config.write_text(
+        config.read_text().replace("recurrences: 3", "recurrences: 3\n  injection: none")
+    )
+    assert fit(config) == 0
+    capsys.readouterr()
+    recorded = read_run_file(tmp_path / "run" / "run.json").validation[-1].loss
+    for command in ("validate", "test", "predict"):
+        assert main([command, f"--config={config}", "--ckpt_path=last"]) == 0
+        out = capsys.readouterr().out
+        if command != "predict":
+            assert f"{recorded:.6f}"[:7] in out
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    more = ["--model.eval_recurrences=6"]
+    assert main(["validate", f"--config={config}", "--ckpt_path=last", *more]) == 0
+    assert f"{recorded:.6f}"[:7] not in capsys.readouterr().out
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
