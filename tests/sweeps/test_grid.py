@@ -1,0 +1,50 @@
+"""Reading the grid YAML: what it means and what is refused."""
+
+import pytest
+
+from looped.errors import UserError
+from looped.sweeps.grid import read_grid
+
+
+def test_numbers_keys_and_defaults(write_grid):
+    """1e12 is text to YAML 1.1; recipes and seeds have defaults."""
+    grid = read_grid(write_grid(tokens=None, budgets={"1e12": [8], 3e12: [16, 24]}))
+    assert grid.horizons == ("budget_flops", {1e12: (8,), 3e12: (16, 24)})
+    assert grid.recipes == {"baseline": {}}
+    assert grid.seeds == (0,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"recurences": [1]}, "unknown name recurences: did you mean recurrences?"),
+        ({"out": None}, "the key out is missing"),
+        ({"tokens": None}, "exactly one of the keys budgets"),
+        ({"budgets": {1e9: [8]}}, "exactly one of the keys budgets"),
+        ({"tokens": {"many": [8]}}, "'many' is not a number"),
+        ({"tokens": {"-1": [8]}}, "-1 must be positive"),
+        ({"tokens": {"1e3": 8}}, "is not a list"),
+        ({"tokens": [8]}, "is not a mapping"),
+        ({"recurrences": []}, "recurrences: []"),
+        ({"recurrences": [1, 1]}, "names one value twice"),
+        ({"recurrences": ["two"]}, "'two' is not a whole number"),
+        ({"effective_depth": 4.5}, "effective_depth: 4.5"),
+        ({"recipes": {"odd": 3}}, "recipes odd: 3"),
+        ({"recipes": []}, "recipes: is not a mapping"),
+    ],
+    ids=str,
+)
+def test_mistakes_name_the_key(write_grid, changes, words):
+    with pytest.raises(UserError) as caught:
+        read_grid(write_grid(**changes))
+    assert words in str(caught.value)
+    assert "grid.yaml" in str(caught.value)
+
+
+def test_unreadable_files(tmp_path):
+    with pytest.raises(UserError, match="No such file"):
+        read_grid(tmp_path / "nowhere.yaml")
+    for text, words in (("a: [", "not YAML"), ("just text", "not a mapping")):
+        (tmp_path / "bad.yaml").write_text(text)
+        with pytest.raises(UserError, match=words):
+            read_grid(tmp_path / "bad.yaml")

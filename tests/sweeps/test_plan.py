@@ -1,0 +1,95 @@
+"""From a grid to runs: every cell once, the same depth everywhere, in a useful order."""
+
+import pytest
+
+from looped.errors import UserError
+from looped.sweeps.grid import read_grid
+from looped.sweeps.plan import plan_sweep
+
+
+def test_every_cell_once_in_order(write_grid):
+    """Small horizons first, all recurrence counts of a width side by side."""
+    grid = write_grid(tokens={"2e3": [8], "1e3": [16, 8]}, seeds=[0, 1])
+    names = [run.name for run in plan_sweep(read_grid(grid))]
+    assert names == [
+        "baseline-r1-d8-D1e3-s0",
+        "baseline-r2-d8-D1e3-s0",
+        "baseline-r1-d16-D1e3-s0",
+        "baseline-r2-d16-D1e3-s0",
+        "baseline-r1-d8-D1e3-s1",
+        "baseline-r2-d8-D1e3-s1",
+        "baseline-r1-d16-D1e3-s1",
+        "baseline-r2-d16-D1e3-s1",
+        "baseline-r1-d8-D2e3-s0",
+        "baseline-r2-d8-D2e3-s0",
+        "baseline-r1-d8-D2e3-s1",
+        "baseline-r2-d8-D2e3-s1",
+    ]
+
+
+def test_runs_differ_in_sharing_alone(write_grid):
+    """Every run has the effective depth; r = 1 has one pass of all looping layers."""
+    runs = plan_sweep(read_grid(write_grid(effective_depth=10, recurrences=[1, 2, 4, 8])))
+    assert {run.architecture.effective_depth for run in runs} == {10}
+    layers = {run.architecture.recurrences: run.architecture.recurrent_layers for run in runs}
+    assert layers == {1: 8, 2: 4, 4: 2, 8: 1}
+    assert {run.architecture.head_dim for run in runs} == {8}
+    assert runs[0].architecture.vocab_size == 300  # from the base configuration
+
+
+def test_recipes_share_the_plain_runs(write_grid):
+    """R = 1 is run once for all recipes; half means ceil(r / 2)."""
+    grid = write_grid(
+        effective_depth=10,
+        recurrences=[1, 2, 8],
+        recipes={"baseline": {}, "cut": {"truncation_depth": "half"}, "two": {"streams": 2}},
+    )
+    runs = [run for run in plan_sweep(read_grid(grid)) if run.architecture.width == 8]
+    assert [(run.recipe, run.architecture.recurrences) for run in runs] == [
+        ("baseline", 1),
+        ("baseline", 2),
+        ("cut", 2),
+        ("two", 2),
+        ("baseline", 8),
+        ("cut", 8),
+        ("two", 8),
+    ]
+    cut = [run.architecture for run in runs if run.recipe == "cut"]
+    assert [a.truncation_depth for a in cut] == [1, 4]
+    assert all(run.architecture.streams == 2 for run in runs if run.recipe == "two")
+
+
+def test_fit_arguments_replace_the_horizon_of_the_base(write_grid):
+    """The base has its own horizon: it must not stand beside the sweep's."""
+    run = plan_sweep(read_grid(write_grid()))[1]
+    arguments = run.fit_arguments
+    assert "--horizon.steps=null" in arguments
+    assert "--horizon.tokens=640" in arguments
+    assert "--model.recurrences=2" in arguments
+    assert f"--run.dir={run.directory}" in arguments
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"effective_depth": 5, "recurrences": [1, 2]}, "3 looping layers do not divide into 2"),
+        ({"effective_depth": 2}, "0 looping layers"),
+        ({"recurrences": [0]}, "do not divide into 0"),
+        ({"tokens": {"1e3": [12]}}, "width 12 is not divisible by head_dim 8"),
+        ({"head_dim": 0}, "head_dim 0"),
+        ({"recipes": {"cut": {"truncation_depth": 5}}}, "cut-r2-d8-D1e3-s0: truncation_depth 5"),
+        ({"base": "nowhere.yaml"}, "nowhere.yaml: No such file"),
+    ],
+    ids=str,
+)
+def test_impossible_entries_are_named(write_grid, changes, words):
+    with pytest.raises(UserError) as caught:
+        plan_sweep(read_grid(write_grid(**({"tokens": {"1e3": [8]}} | changes))))
+    assert words in str(caught.value)
+
+
+def test_a_base_without_model_is_refused(write_grid, tmp_path):
+    grid = write_grid()
+    (tmp_path / "base.yaml").write_text("data: {}\n")
+    with pytest.raises(UserError, match="no section `model`"):
+        plan_sweep(read_grid(grid))
