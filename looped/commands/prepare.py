@@ -43,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=r"what stands between two documents of a file, \n for a line end (default: a file"
         " is a document)",
     )
+    parser.add_argument(
+        "--packing",
+        default="concat",
+        help="concat: one line of documents cut into rows; best_fit: each row begins with a"
+        " document, what does not fit is cropped (default: %(default)s)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the split (default: %(default)s)")
     parser.add_argument(
         "--val_fraction",
@@ -64,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         paths=arguments.paths,
         val_paths=arguments.val_paths,
         separator=_unescaped(arguments.separator),
+        packing=arguments.packing,
         seed=arguments.seed,
         val_fraction=arguments.val_fraction,
         show_progress=True,

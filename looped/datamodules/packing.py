@@ -6,6 +6,7 @@ put before each document here, and nowhere else. What it was given and what beca
     tokens = rows * row_length + cropped
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -79,3 +80,65 @@ class ConcatPacker:
         self.counts.cropped += len(self._rest)
         self._rest = self._rest[:0]
         yield from ()
+
+
+class BestFitPacker:
+    """Rows that begin with BOS and cut documents as rarely as possible.
+
+    A row is filled with the longest buffered document that fits; when none fits, the shortest is
+    cropped to the room that is left and the rest of it is dropped. Of equally long documents the
+    oldest comes first. Choosing takes a binary search among the buffered lengths.
+
+    Args:
+        row_length: tokens per row, T + 1.
+        bos: id of the token put before each document.
+        buffer_documents: documents to choose from.
+    """
+
+    def __init__(self, *, row_length: int, bos: int, buffer_documents: int = 1000) -> None:
+        self.counts = PackingCounts()
+        self._row_length = row_length
+        self._bos = np.array([bos], dtype=np.uint32)
+        self._buffer_documents = buffer_documents
+        self._documents: dict[int, Tokens] = {}
+        # (length, -serial) in order: the last entry up to a length is its oldest document.
+        self._lengths: list[tuple[int, int]] = []
+        self._serial = 0
+        self._row: list[Tokens] = []
+        self._room = row_length
+
+    def add(self, document: Tokens) -> Iterator[Tokens]:
+        """Put a document into the buffer; once that is full, one goes into the current row."""
+        document = np.concatenate([self._bos, document])
+        self.counts.documents += 1
+        self.counts.tokens += len(document)
+        self._serial += 1
+        self._documents[self._serial] = document
+        insort(self._lengths, (len(document), -self._serial))
+        if len(self._lengths) == self._buffer_documents:
+            yield from self._place_one()
+
+    def finish(self) -> Iterator[Tokens]:
+        """Empty the buffer; the last row, if it stays incomplete, is counted as cropped."""
+        while self._lengths:
+            yield from self._place_one()
+        self.counts.cropped += self._row_length - self._room
+        self._row, self._room = [], self._row_length
+
+    def _place_one(self) -> Iterator[Tokens]:
+        place = bisect_right(self._lengths, (self._room, 0))
+        if place == 0:  # none fits: the oldest of the shortest
+            place = bisect_right(self._lengths, (self._lengths[0][0], 0))
+        _, serial = self._lengths.pop(place - 1)
+        document = self._documents.pop(-serial)
+        part = document[: self._room]
+        self.counts.cropped += len(document) - len(part)
+        self._row.append(part)
+        self._room -= len(part)
+        if self._room == 0:
+            self.counts.rows += 1
+            yield np.concatenate(self._row).reshape(1, self._row_length)
+            self._row, self._room = [], self._row_length
+
+
+PACKERS = {"concat": ConcatPacker, "best_fit": BestFitPacker}

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from looped.datamodules.encoding import encode_documents
-from looped.datamodules.packing import ConcatPacker, Packer, Tokens
+from looped.datamodules.packing import PACKERS, Packer, Tokens
 from looped.datamodules.prepared_data import (
     DATA_FILE,
     SPLITS,
@@ -34,7 +34,7 @@ from looped.errors import UserError
 
 DEFAULT_VAL_FRACTION = 0.05
 
-Packing = Literal["concat"]
+Packing = Literal["concat", "best_fit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,8 @@ def prepare(
         separator: text between two documents of a file; null takes each file as one document.
         seed: of the split.
         val_fraction: expected share of validation documents, between 0 and 1.
-        packing: how documents become rows.
+        packing: `concat` puts the documents one after the other and cuts the line into rows;
+            `best_fit` begins each row with a document and crops documents that do not fit.
         show_progress: draw a progress display on stderr.
 
     Returns:
@@ -96,6 +97,8 @@ def prepare(
         raise UserError(f"seq_len {seq_len}: a row needs at least 1 target")
     if not 0.0 < val_fraction < 1.0:
         raise UserError(f"val_fraction {val_fraction}: the validation share lies between 0 and 1")
+    if packing not in PACKERS:
+        raise UserError(f"unknown packing {packing!r}: choose {' or '.join(PACKERS)}")
     request = SourceRequest(
         name=source, paths=tuple(paths), val_paths=tuple(val_paths), separator=separator
     )
@@ -196,7 +199,9 @@ class _Preparation:
         outputs = {
             name: _SplitOutput(
                 name,
-                packer=ConcatPacker(row_length=seq_len + 1, bos=tokenizer.bos),
+                packer=PACKERS[self._settings["packing"]](
+                    row_length=seq_len + 1, bos=tokenizer.bos
+                ),
                 writer=RowWriter(
                     directory / name,
                     row_length=seq_len + 1,
