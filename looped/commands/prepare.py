@@ -25,7 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seq_len", required=True, type=int, metavar="T", help="targets per row; tokens"
     )
     parser.add_argument(
-        "--tokenizer", required=True, help="bpe:N: N tokens, trained on the training documents"
+        "--tokenizer",
+        help="bpe:N: N tokens, trained on the training documents; bytes; a tokenizer.json; or a name"
+        " on the Hugging Face hub",
+    )
+    parser.add_argument(
+        "--bos",
+        metavar="TOKEN",
+        help="the token that begins a document (default: the usual one of the tokenizer)",
     )
     parser.add_argument(
         "--paths", nargs="+", default=(), metavar="FILE", help="files or globs of the source"
@@ -67,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         out=arguments.out,
         seq_len=arguments.seq_len,
         tokenizer=arguments.tokenizer,
+        bos=arguments.bos,
         paths=arguments.paths,
         val_paths=arguments.val_paths,
         separator=_unescaped(arguments.separator),

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from looped.datamodules.encoding import encode_documents
+from looped.datamodules.make_tokenizer import bpe_size, load_tokenizer, train_bpe
 from looped.datamodules.packing import PACKERS, Packer, Tokens
 from looped.datamodules.prepared_data import (
     DATA_FILE,
@@ -29,7 +30,7 @@ from looped.datamodules.row_store import RowWriter, token_type
 from looped.datamodules.sources import Source, SourceRequest, open_source
 from looped.datamodules.split import DocumentSplit
 from looped.datamodules.staging import staging_directory
-from looped.datamodules.tokenizer import Tokenizer, bpe_size, train_bpe
+from looped.datamodules.tokenizer import Tokenizer
 from looped.errors import UserError
 
 DEFAULT_VAL_FRACTION = 0.05
@@ -63,6 +64,7 @@ def prepare(
     paths: Sequence[str] = (),
     val_paths: Sequence[str] = (),
     separator: str | None = None,
+    bos: str | None = None,
     seed: int = 0,
     val_fraction: float = DEFAULT_VAL_FRACTION,
     packing: Packing = "concat",
@@ -74,7 +76,10 @@ def prepare(
         source: `stdlib`, the library of the running Python, or `text`, the files in `paths`.
         out: directory to make; it may exist when it is empty, or complete with these settings.
         seq_len: T, targets per row; rows have T + 1 tokens.
-        tokenizer: `bpe:N`, trained on the training documents.
+        tokenizer: `bpe:N`, trained on the training documents; `bytes`; a tokenizer.json; or a
+            name on the Hugging Face hub.
+        bos: spelling of the token that begins a document, for a tokenizer.json or hub name; null
+            looks for a usual one.
         paths: files or globs of the source.
         val_paths: files or globs whose documents are the validation split; then nothing is drawn.
         separator: text between two documents of a file; null takes each file as one document.
@@ -110,6 +115,7 @@ def prepare(
         "val_paths": list(val_paths),
         "separator": separator,
         "tokenizer": tokenizer,
+        "bos": bos,
         "seq_len": seq_len,
         "seed": seed,
         "val_fraction": val_fraction,
@@ -190,7 +196,7 @@ class _Preparation:
         specification = self._settings["tokenizer"]
         vocab_size = bpe_size(specification)
         if vocab_size is None:
-            raise UserError(f"unknown tokenizer {specification!r}: write bpe:N, N tokens")
+            return load_tokenizer(specification, bos=self._settings["bos"])
         documents = self._progress.follow(self._split.documents(), "training the tokenizer")
         return train_bpe((d.text for d in documents if not d.held_out), vocab_size)
 

@@ -1,59 +1,65 @@
 """Text to token ids and back, and how many bytes of text each token stands for.
 
-A tokenizer is named by a specification. `bpe:N` is a byte-level BPE of N tokens, BOS among them,
-trained on the training documents: same documents, same tokenizer.
-
 Text is text: the spelling of a special token inside a document is encoded like any other
 characters, so that only the packing puts BOS into a row.
 """
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
-from tokenizers import decoders, models, pre_tokenizers, trainers
+from tokenizers import decoders, models, pre_tokenizers
 
 from looped.errors import UserError
 
 BOS = "<|bos|>"
+# How others spell the token that begins a document, or that stands between two.
+_KNOWN_BOS = (
+    BOS,
+    "<|begin_of_text|>",
+    "<bos>",
+    "<s>",
+    "[BOS]",
+    "<|startoftext|>",
+    "<|endoftext|>",
+    "[CLS]",
+)
 BYTE_VALUES = 256
-# Word counts of more text would cost memory and change the merges little.
-BPE_TRAINING_CHARACTERS = 256 * 2**20
 
-_BPE_SPECIFICATION = re.compile(r"bpe:(\d+)")
+_BYTE_FALLBACK = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 class Tokenizer:
     """A `tokenizers.Tokenizer` with a BOS token and the bytes of its tokens.
 
     Args:
-        backend: the tokenizer that does the work.
-        bos: spelling of its BOS token.
+        backend: the tokenizer that does the work; its truncation and padding are switched off.
+        bos: spelling of its BOS token; null looks for a usual one.
 
     Raises:
         UserError: `backend` has no such token.
 
     Attributes:
-        vocab_size: number of tokens, specials included.
+        vocab_size: number of tokens, specials included: one more than the greatest id.
         bos: id of the token that begins a document.
     """
 
-    def __init__(self, backend: tokenizers.Tokenizer, *, bos: str = BOS) -> None:
-        bos_id = backend.token_to_id(bos)
-        if bos_id is None:
-            raise UserError(f"the tokenizer has no token {bos!r} to begin documents with")
+    def __init__(self, backend: tokenizers.Tokenizer, *, bos: str | None = None) -> None:
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = True
         self._backend = backend
-        self._backend.encode_special_tokens = True
-        self.vocab_size: int = backend.get_vocab_size()
-        self.bos: int = bos_id
+        self._vocabulary: dict[str, int] = backend.get_vocab()
+        self.vocab_size = max(self._vocabulary.values()) + 1
+        self.bos = self._find_bos(bos)
 
     @classmethod
-    def from_json(cls, text: str) -> "Tokenizer":
-        """Rebuild a tokenizer from `to_json`."""
-        return cls(tokenizers.Tokenizer.from_str(text))
+    def from_json(cls, text: str, *, bos: str | None = None) -> "Tokenizer":
+        """A tokenizer from the content of a tokenizer.json."""
+        return cls(tokenizers.Tokenizer.from_str(text), bos=bos)
 
     def to_json(self) -> str:
         """The whole tokenizer in the `tokenizer.json` format."""
@@ -71,71 +77,62 @@ class Tokenizer:
     def token_bytes(self) -> npt.NDArray[np.int64]:
         """UTF-8 bytes of text that each token stands for, 0 for specials.
 
+        For byte-level tokenizers their sum over a document's tokens is its length in UTF-8. For
+        others it is the length of the token's spelling (SentencePiece's mark taken as a space,
+        WordPiece's continuation mark as nothing), which normalisation may make inexact.
+
         Returns:
-            Shape (vocab_size,). Their sum over a document's tokens is its length in UTF-8.
+            Shape (vocab_size,).
         """
         specials = self._backend.get_added_tokens_decoder()
+        count = len if self._is_byte_level() else _spelled_bytes
         sizes = np.zeros(self.vocab_size, dtype=np.int64)
-        for token, index in self._backend.get_vocab().items():
+        for token, index in self._vocabulary.items():
             if index not in specials:
-                sizes[index] = len(token)  # the byte-level alphabet: one character is one byte
+                sizes[index] = count(token)
         return sizes
 
+    def _is_byte_level(self) -> bool:
+        """Whether one character of a token's spelling stands for one byte."""
+        content = json.loads(self.to_json())
+        return "ByteLevel" in json.dumps([content["pre_tokenizer"], content["decoder"]])
 
-def bpe_size(specification: str) -> int | None:
-    """N of `bpe:N`; null when the specification is no such thing.
-
-    Raises:
-        UserError: N is too small to hold every byte and BOS.
-    """
-    match = _BPE_SPECIFICATION.fullmatch(specification)
-    if match is None:
-        return None
-    size = int(match.group(1))
-    if size <= BYTE_VALUES:
+    def _find_bos(self, spelling: str | None) -> int:
+        for known in _KNOWN_BOS if spelling is None else (spelling,):
+            if known in self._vocabulary:
+                return self._vocabulary[known]
+        if spelling is not None:
+            raise UserError(f"the tokenizer has no token {spelling!r} to begin documents with")
         raise UserError(
-            f"tokenizer {specification}: a byte-level BPE needs at least {BYTE_VALUES + 1} tokens"
-            f" ({BYTE_VALUES} bytes and BOS)"
+            "the tokenizer has none of the usual tokens to begin a document with"
+            f" ({', '.join(_KNOWN_BOS)}): name one with --bos"
         )
-    return size
 
 
-def train_bpe(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """A byte-level BPE trained on the first `BPE_TRAINING_CHARACTERS` of `texts`.
-
-    Args:
-        texts: the training documents; consumed once.
-        vocab_size: number of tokens, BOS included.
-
-    Raises:
-        UserError: the texts hold too few different pieces for so many tokens.
-    """
-    backend = tokenizers.Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=[BOS],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    backend.train_from_iterator(_first_bytes(texts, BPE_TRAINING_CHARACTERS), trainer)
-    found = backend.get_vocab_size()
-    if found < vocab_size:
-        raise UserError(
-            f"the training text yields only {found} tokens, not {vocab_size}:"
-            f" use --tokenizer bpe:{found} or more text"
-        )
-    return Tokenizer(backend)
+def _spelled_bytes(token: str) -> int:
+    if _BYTE_FALLBACK.fullmatch(token):
+        return 1
+    return len(token.removeprefix("##").replace("\u2581", " ").encode("utf-8"))
 
 
-def _first_bytes(texts: Iterable[str], limit: int) -> Iterator[str]:
-    """The texts until they hold `limit` characters together, the one that crosses it included."""
-    taken = 0
+class ByteTokenizer(Tokenizer):
+    """The 256 bytes, each its own token, and BOS as token 256."""
 
-    def within_limit(text: str) -> bool:
-        nonlocal taken
-        before, taken = taken, taken + len(text)
-        return before < limit
+    def __init__(self) -> None:
+        vocabulary = {spelling: byte for byte, spelling in enumerate(_byte_spellings())}
+        backend = tokenizers.Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        backend.decoder = decoders.ByteLevel()
+        backend.add_special_tokens([BOS])
+        super().__init__(backend)
 
-    return takewhile(within_limit, texts)
+    def encode_batch(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint32]]:
+        """The bytes of each text."""
+        return [np.frombuffer(t.encode("utf-8"), dtype=np.uint8).astype(np.uint32) for t in texts]
+
+
+def _byte_spellings() -> list[str]:
+    """The character that stands for each byte: itself if it is printable, else one above 255."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(0x100, 0x200))
+    return [chr(byte if byte in printable else next(others)) for byte in range(BYTE_VALUES)]

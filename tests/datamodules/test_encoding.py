@@ -4,8 +4,8 @@ import pytest
 
 from looped.datamodules import encoding
 from looped.datamodules.encoding import encode_documents
+from looped.datamodules.make_tokenizer import train_bpe
 from looped.datamodules.split import SplitDocument
-from looped.datamodules.tokenizer import train_bpe
 
 TEXTS = [f"text number {number}" for number in range(50)]
 DOCUMENTS = [SplitDocument(text, len(text), held_out=False) for text in TEXTS]

@@ -107,7 +107,7 @@ def test_a_directory_with_other_files_is_refused(prepare_corpus, tmp_path):
         ({"seq_len": 0}, "seq_len 0"),
         ({"val_fraction": 0.0}, r"val_fraction 0\.0"),
         ({"val_fraction": 1.5}, r"val_fraction 1\.5"),
-        ({"tokenizer": "word"}, "unknown tokenizer 'word'"),
+        ({"tokenizer": "bpe-9"}, "unknown tokenizer 'bpe-9'"),
         ({"tokenizer": "bpe:9"}, "at least 257"),
         ({"tokenizer": "bpe:60000"}, "yields only"),
         ({"source": "txt"}, "did you mean text"),

@@ -1,90 +1,122 @@
 """Tokens stand for exactly the bytes of the text."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+import tokenizers
+from tokenizers import decoders, models, pre_tokenizers
 
-from looped.datamodules import tokenizer as tokenizer_module
-from looped.datamodules.tokenizer import BOS, Tokenizer, bpe_size, train_bpe
+from looped.datamodules.make_tokenizer import train_bpe
+from looped.datamodules.tokenizer import BOS, ByteTokenizer, Tokenizer
 from looped.errors import UserError
 
 TEXTS = [
     "def café(x):\n\treturn '日本' * 3  # 🙂\r\n",
     f"the spelling {BOS} is only text here",
-    "  spaces   and\u00a0others\x00\x7f",
+    "  spaces   and\u00a0others\x00\x7f\u00ad",
     "",
 ]
 
 
-@pytest.fixture(scope="module")
-def trained() -> Tokenizer:
-    return train_bpe(TEXTS * 5, 280)
+@pytest.fixture(scope="module", params=["bpe", "bytes"])
+def tokenizer(request) -> Tokenizer:
+    return train_bpe(TEXTS * 5, 280) if request.param == "bpe" else ByteTokenizer()
 
 
-def test_token_bytes_add_up_to_the_bytes_of_a_document(trained):
+def test_token_bytes_add_up_to_the_bytes_of_a_document(tokenizer):
     """Without it, bits per byte would be wrong."""
-    sizes = trained.token_bytes()
-    for text, tokens in zip(TEXTS, trained.encode_batch(TEXTS), strict=True):
+    sizes = tokenizer.token_bytes()
+    for text, tokens in zip(TEXTS, tokenizer.encode_batch(TEXTS), strict=True):
         assert sizes[tokens].sum() == len(text.encode("utf-8"))
-    assert sizes[trained.bos] == 0
+    assert sizes[tokenizer.bos] == 0
     assert sizes.dtype == np.int64
-    assert len(sizes) == trained.vocab_size == 280
+    assert len(sizes) == tokenizer.vocab_size
 
 
-def test_decoding_gives_the_text_back(trained):
+def test_decoding_gives_the_text_back(tokenizer):
     """Without it, a token would stand for other bytes than those it was made from."""
-    assert [trained.decode(tokens) for tokens in trained.encode_batch(TEXTS)] == TEXTS
+    assert [tokenizer.decode(tokens) for tokens in tokenizer.encode_batch(TEXTS)] == TEXTS
 
 
-def test_text_never_becomes_a_special_token(trained):
+def test_text_never_becomes_a_special_token(tokenizer):
     """Without it, a document that mentions BOS would look like two documents."""
-    assert all(trained.bos not in tokens for tokens in trained.encode_batch(TEXTS))
+    assert all(tokenizer.bos not in tokens for tokens in tokenizer.encode_batch(TEXTS))
 
 
-def test_a_stored_tokenizer_encodes_alike(trained):
-    """Without it, data and tokenizer.json would drift apart."""
-    again = Tokenizer.from_json(trained.to_json())
-    for one, other in zip(trained.encode_batch(TEXTS), again.encode_batch(TEXTS), strict=True):
+def test_a_stored_tokenizer_encodes_alike(tokenizer):
+    """Without it, data and tokenizer.json would drift apart (bytes have a way of their own)."""
+    again = Tokenizer.from_json(tokenizer.to_json())
+    assert (again.vocab_size, again.bos) == (tokenizer.vocab_size, tokenizer.bos)
+    for one, other in zip(tokenizer.encode_batch(TEXTS), again.encode_batch(TEXTS), strict=True):
         assert one.tolist() == other.tolist()
 
 
-def test_training_is_the_same_in_another_process(trained):
-    """Without it, two machines would give the same data different fingerprints."""
-    program = (
-        "from looped.datamodules.tokenizer import train_bpe;"
-        f"print(train_bpe({TEXTS!r} * 5, 280).to_json(), end='')"
+def test_bytes_are_bytes():
+    """Without it, a token would not be the byte it is named after."""
+    tokenizer = ByteTokenizer()
+    assert tokenizer.encode_batch(TEXTS)[0].tolist() == list(TEXTS[0].encode("utf-8"))
+    assert (tokenizer.vocab_size, tokenizer.bos) == (257, 256)
+
+
+def word_level(words, *, specials=()) -> tokenizers.Tokenizer:
+    vocabulary = {word: number for number, word in enumerate(words)}
+    backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=words[0]))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.add_special_tokens(list(specials))
+    return backend
+
+
+def test_truncation_and_padding_of_a_foreign_tokenizer_are_off():
+    """Without it, its model's context length would cut every document, or pad it."""
+    backend = word_level(["a", "b"], specials=["<s>"])
+    backend.enable_truncation(max_length=2)
+    backend.enable_padding(length=9)
+    tokenizer = Tokenizer.from_json(backend.to_str())
+    assert [t.tolist() for t in tokenizer.encode_batch(["a b a b", "b"])] == [[0, 1, 0, 1], [1]]
+
+
+def test_a_post_processor_adds_nothing():
+    """Without it, documents would begin with BOS twice."""
+    backend = word_level(["a", "b"], specials=["<s>"])
+    backend.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 2)]
     )
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", program], capture_output=True, check=True
-    )
-    assert done.stdout.decode("utf-8") == trained.to_json()
-
-
-def test_too_little_text_for_the_vocabulary_is_refused():
-    """Without it, the model would have tokens that no text can contain."""
-    with pytest.raises(UserError, match=r"yields only 2\d\d tokens, not 5000: use --tokenizer bpe"):
-        train_bpe(["only this"], 5000)
-
-
-def test_training_text_is_bounded(monkeypatch):
-    """Without it, the word counts of a 10 GB source would fill the memory."""
-    monkeypatch.setattr(tokenizer_module, "BPE_TRAINING_CHARACTERS", 10)
-    given = iter(["123456", "789012", "never read"])
-    assert train_bpe(given, 257).vocab_size == 257
-    assert list(given) == []  # the first text over the limit is looked at, no more
+    assert Tokenizer(backend).encode_batch(["a b"])[0].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("specification", "size"), [("bpe:1024", 1024), ("bpe:257", 257), ("bytes", None)]
+    ("specials", "bos", "found"),
+    [
+        (["<|endoftext|>"], None, "<|endoftext|>"),
+        (["<|endoftext|>", "<s>"], None, "<s>"),
+        (["<|endoftext|>", "<s>"], "<|endoftext|>", "<|endoftext|>"),
+        (["<start>"], "<start>", "<start>"),
+    ],
 )
-def test_bpe_specifications(specification, size):
-    """Without it, a specification would be taken for another one."""
-    assert bpe_size(specification) == size
+def test_bos_is_found_or_named(specials, bos, found):
+    """Without it, documents would be separated by an ordinary token."""
+    backend = word_level(["a", "b"], specials=specials)
+    assert Tokenizer(backend, bos=bos).bos == backend.token_to_id(found)
 
 
-def test_a_vocabulary_without_room_for_every_byte_is_refused():
-    """Without it, some text could not be encoded."""
-    with pytest.raises(UserError, match="at least 257"):
-        bpe_size("bpe:256")
+@pytest.mark.parametrize(
+    ("bos", "message"), [(None, "name one with --bos"), ("<s>", "has no token '<s>'")]
+)
+def test_a_tokenizer_without_bos_is_refused(bos, message):
+    """Without it, two documents would run into each other."""
+    with pytest.raises(UserError, match=message):
+        Tokenizer(word_level(["a", "b"]), bos=bos)
+
+
+def test_vocab_size_reaches_the_greatest_id():
+    """Without it, a vocabulary with gaps would have ids beyond its size."""
+    backend = tokenizers.Tokenizer(models.WordLevel({"a": 0, "<s>": 70_000}, unk_token="a"))
+    assert Tokenizer(backend).vocab_size == 70_001
+
+
+def test_other_alphabets_count_their_spelling():
+    """Without it, SentencePiece's space mark would count three bytes, a fallback byte six."""
+    vocabulary = {"\u2581the": 0, "<0x0A>": 1, "##ing": 2, "é": 3, "<s>": 4}
+    backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="é"))
+    backend.add_special_tokens(["<s>"])
+    backend.decoder = decoders.Metaspace()
+    assert Tokenizer(backend).token_bytes().tolist() == [4, 1, 3, 2, 0]
