@@ -8,6 +8,8 @@ The directory is complete or not there at all. The same command again finds it c
 import argparse
 from typing import TYPE_CHECKING
 
+from looped.errors import UserError
+
 if TYPE_CHECKING:
     from looped.datamodules.prepare import PrepareSummary
     from looped.datamodules.prepared_data import Split
@@ -17,16 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "--source",
-        required=True,
-        help="stdlib: the library of the running Python, nothing to download; text: --paths",
+        help="stdlib: the library of the running Python, nothing to download; text, jsonl, parquet:"
+        " the files in --paths; hub: the Hugging Face dataset --dataset; packed-parquet: rows of"
+        " token ids in the directory --paths",
     )
-    parser.add_argument("--out", required=True, metavar="DIR", help="directory to make")
-    parser.add_argument(
-        "--seq_len", required=True, type=int, metavar="T", help="targets per row; tokens"
-    )
+    parser.add_argument("--out", metavar="DIR", help="directory to make")
+    parser.add_argument("--seq_len", type=int, metavar="T", help="targets per row; tokens")
     parser.add_argument(
         "--tokenizer",
-        help="bpe:N: N tokens, trained on the training documents; bytes; a tokenizer.json; or a name"
+        help="bpe:N: N tokens, trained on the training documents; bytes; a tokenizer.json; a name"
         " on the Hugging Face hub",
     )
     parser.add_argument(
@@ -35,20 +36,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the token that begins a document (default: the usual one of the tokenizer)",
     )
     parser.add_argument(
-        "--paths", nargs="+", default=(), metavar="FILE", help="files or globs of the source"
+        "--paths", nargs="+", default=(), metavar="FILE", help="files, URLs or globs"
     )
     parser.add_argument(
         "--val_paths",
         nargs="+",
         default=(),
         metavar="FILE",
-        help="files or globs whose documents are the validation split",
+        help="files, URLs or globs whose documents are the validation split",
     )
     parser.add_argument(
         "--separator",
         metavar="TEXT",
         help=r"what stands between two documents of a file, \n for a line end (default: a file"
         " is a document)",
+    )
+    parser.add_argument(
+        "--column", metavar="NAME", help="field that holds the text (default: text)"
+    )
+    parser.add_argument(
+        "--dataset",
+        metavar="NAME",
+        help="name on the Hugging Face hub, a local directory like one, or the preset fineweb-edu",
+    )
+    parser.add_argument(
+        "--subset", metavar="NAME", help="configuration of the dataset (default: its own default)"
+    )
+    parser.add_argument(
+        "--max_documents", type=int, metavar="N", help="read only the first N documents"
     )
     parser.add_argument(
         "--packing",
@@ -69,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Prepare the directory and print what it holds."""
     from looped.datamodules.prepare import prepare
 
+    for option in ("source", "out"):
+        if getattr(arguments, option) is None:
+            raise UserError(f"give --{option} (see looped prepare --help)")
     summary = prepare(
         source=arguments.source,
         out=arguments.out,
@@ -78,6 +96,10 @@ def run(arguments: argparse.Namespace) -> int:
         paths=arguments.paths,
         val_paths=arguments.val_paths,
         separator=_unescaped(arguments.separator),
+        column=arguments.column,
+        dataset=arguments.dataset,
+        subset=arguments.subset,
+        max_documents=arguments.max_documents,
         packing=arguments.packing,
         seed=arguments.seed,
         val_fraction=arguments.val_fraction,

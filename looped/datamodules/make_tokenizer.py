@@ -71,12 +71,12 @@ def train_bpe(texts: Iterable[str], vocab_size: int) -> Tokenizer:
     return Tokenizer(backend)
 
 
-def load_tokenizer(specification: str, *, bos: str | None = None) -> Tokenizer:
+def load_tokenizer(specification: str, *, bos: str | int | None = None) -> Tokenizer:
     """The tokenizer of any specification but `bpe:N`.
 
     Args:
         specification: `bytes`, a file, or a name on the Hugging Face hub.
-        bos: spelling of its BOS token; null looks for a usual one.
+        bos: spelling or id of its BOS token; null looks for a usual one.
 
     Raises:
         UserError: no such file or name, or it has no BOS token.

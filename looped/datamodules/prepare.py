@@ -5,32 +5,20 @@ then renamed into place. An interrupted preparation leaves nothing that could be
 and the next one starts from the beginning.
 """
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from looped.datamodules.encoding import encode_documents
-from looped.datamodules.make_tokenizer import bpe_size, load_tokenizer, train_bpe
-from looped.datamodules.packing import PACKERS, Packer, Tokens
-from looped.datamodules.prepared_data import (
-    DATA_FILE,
-    SPLITS,
-    TOKENIZER_FILE,
-    PreparedData,
-    Split,
-    read_prepared,
-    sha256_of,
-)
-from looped.datamodules.progress import PrepareProgress
-from looped.datamodules.row_store import RowWriter, token_type
-from looped.datamodules.sources import Source, SourceRequest, open_source
-from looped.datamodules.split import DocumentSplit
+from looped.datamodules.document_rows import DocumentRows
+from looped.datamodules.make_tokenizer import bpe_size
+from looped.datamodules.packed_rows import PackedRows
+from looped.datamodules.packing import PACKERS
+from looped.datamodules.prepared_data import DATA_FILE, PreparedData, read_prepared, sha256_of
+from looped.datamodules.sources import SourceRequest, check_options, open_source
 from looped.datamodules.staging import staging_directory
-from looped.datamodules.tokenizer import Tokenizer
 from looped.errors import UserError
 
 DEFAULT_VAL_FRACTION = 0.05
@@ -59,34 +47,45 @@ def prepare(
     *,
     source: str,
     out: str | Path,
-    seq_len: int,
-    tokenizer: str,
+    seq_len: int | None = None,
+    tokenizer: str | None = None,
+    bos: str | None = None,
     paths: Sequence[str] = (),
     val_paths: Sequence[str] = (),
     separator: str | None = None,
-    bos: str | None = None,
+    column: str | None = None,
+    dataset: str | None = None,
+    subset: str | None = None,
+    max_documents: int | None = None,
+    packing: Packing = "concat",
     seed: int = 0,
     val_fraction: float = DEFAULT_VAL_FRACTION,
-    packing: Packing = "concat",
     show_progress: bool = False,
 ) -> PrepareSummary:
     """Turn text into training and validation rows in `out`.
 
     Args:
-        source: `stdlib`, the library of the running Python, or `text`, the files in `paths`.
+        source: `stdlib`, the library of the running Python; `text`, `jsonl` or `parquet`, the
+            files in `paths`; `hub`, a Hugging Face dataset; or `packed-parquet`, rows of token
+            ids in the directory `paths`.
         out: directory to make; it may exist when it is empty, or complete with these settings.
-        seq_len: T, targets per row; rows have T + 1 tokens.
+        seq_len: T, targets per row; rows have T + 1 tokens. Packed rows bring their own.
         tokenizer: `bpe:N`, trained on the training documents; `bytes`; a tokenizer.json; or a
-            name on the Hugging Face hub.
+            name on the Hugging Face hub. Packed rows may do without.
         bos: spelling of the token that begins a document, for a tokenizer.json or hub name; null
             looks for a usual one.
-        paths: files or globs of the source.
-        val_paths: files or globs whose documents are the validation split; then nothing is drawn.
-        separator: text between two documents of a file; null takes each file as one document.
-        seed: of the split.
-        val_fraction: expected share of validation documents, between 0 and 1.
+        paths: files, URLs or globs of the source.
+        val_paths: files, URLs or globs whose documents are the validation split; then nothing is
+            drawn.
+        separator: text between two documents of a text file; null takes each file as one document.
+        column: name of the field that holds the text; null means `text`.
+        dataset: name of a Hugging Face dataset, a local directory like one, or `fineweb-edu`.
+        subset: configuration of that dataset; null takes its default one.
+        max_documents: read only so many documents; null reads all.
         packing: `concat` puts the documents one after the other and cuts the line into rows;
             `best_fit` begins each row with a document and crops documents that do not fit.
+        seed: of the split.
+        val_fraction: expected share of validation documents, between 0 and 1.
         show_progress: draw a progress display on stderr.
 
     Returns:
@@ -98,34 +97,50 @@ def prepare(
     """
     started = time.perf_counter()
     out = Path(out)
-    if seq_len < 1:
-        raise UserError(f"seq_len {seq_len}: a row needs at least 1 target")
-    if not 0.0 < val_fraction < 1.0:
-        raise UserError(f"val_fraction {val_fraction}: the validation share lies between 0 and 1")
-    if packing not in PACKERS:
-        raise UserError(f"unknown packing {packing!r}: choose {' or '.join(PACKERS)}")
     request = SourceRequest(
-        name=source, paths=tuple(paths), val_paths=tuple(val_paths), separator=separator
+        name=source,
+        paths=tuple(paths),
+        val_paths=tuple(val_paths),
+        separator=separator,
+        column=column,
+        dataset=dataset,
+        subset=subset,
     )
-    text = open_source(request)
+    check_options(request)
+    if seq_len is not None and seq_len < 1:
+        raise UserError(f"seq_len {seq_len}: a row needs at least 1 target")
+    rows: DocumentRows | PackedRows
+    if source == "packed-parquet":
+        rows = PackedRows(directory=_one(request.paths), seq_len=seq_len, tokenizer=tokenizer)
+    else:
+        rows = _document_rows(
+            request,
+            seq_len=seq_len,
+            tokenizer=tokenizer,
+            bos=bos,
+            packing=packing,
+            seed=seed,
+            val_fraction=val_fraction,
+            max_documents=max_documents,
+        )
     settings = {
-        "source": text.name,
-        "source_bytes": text.size_bytes(),
-        "paths": list(paths),
-        "val_paths": list(val_paths),
-        "separator": separator,
-        "tokenizer": tokenizer,
-        "bos": bos,
+        **asdict(request),
+        "inventory": rows.inventory(),
         "seq_len": seq_len,
+        "tokenizer": tokenizer,
+        "tokenizer_file": _file_hash(tokenizer),
+        "bos": bos,
+        "max_documents": max_documents,
+        "packing": packing,
         "seed": seed,
         "val_fraction": val_fraction,
-        "packing": packing,
     }
+    settings = json.loads(json.dumps(settings))  # as they will be read back
     data = _already_complete(out, settings)
     already_complete = data is not None
     if data is None:
         with staging_directory(out) as staging:
-            data = _Preparation(text, settings, show_progress=show_progress).write(staging)
+            data = rows.write(staging, settings=settings, progress=show_progress)
             data.verify(staging, full=True)
     return PrepareSummary(
         out=out,
@@ -133,6 +148,56 @@ def prepare(
         elapsed_s=time.perf_counter() - started,
         data=data,
     )
+
+
+def _document_rows(
+    request: SourceRequest,
+    *,
+    seq_len: int | None,
+    tokenizer: str | None,
+    bos: str | None,
+    packing: Packing,
+    seed: int,
+    val_fraction: float,
+    max_documents: int | None,
+) -> DocumentRows:
+    """The way from documents to rows, once every value is one that can be."""
+    if seq_len is None:
+        raise UserError(f"source {request.name} needs a row length: give --seq_len, in tokens")
+    if tokenizer is None:
+        raise UserError(f"source {request.name} needs a tokenizer: give --tokenizer, e.g. bpe:1024")
+    if packing not in PACKERS:
+        raise UserError(f"unknown packing {packing!r}: choose {' or '.join(PACKERS)}")
+    if not 0.0 < val_fraction < 1.0:
+        raise UserError(f"val_fraction {val_fraction}: the validation share lies between 0 and 1")
+    if max_documents is not None and max_documents < 1:
+        raise UserError(f"max_documents {max_documents}: read at least 1 document")
+    bpe_size(tokenizer)  # refuses a size that cannot be
+    return DocumentRows(
+        source=open_source(request),
+        seq_len=seq_len,
+        tokenizer=tokenizer,
+        bos=bos,
+        packing=packing,
+        seed=seed,
+        val_fraction=val_fraction,
+        max_documents=max_documents,
+    )
+
+
+def _one(paths: Sequence[str]) -> str:
+    if len(paths) != 1:
+        raise UserError(
+            f"source packed-parquet lies in one directory: give one --paths, not {len(paths)}"
+        )
+    return paths[0].rstrip("/")
+
+
+def _file_hash(tokenizer: str | None) -> str | None:
+    """What tells that a tokenizer.json is another than last time; null for other tokenizers."""
+    if tokenizer is None or not Path(tokenizer).is_file():
+        return None
+    return sha256_of(Path(tokenizer).read_bytes())
 
 
 def _already_complete(out: Path, settings: dict[str, Any]) -> PreparedData | None:
@@ -156,107 +221,3 @@ def _already_complete(out: Path, settings: dict[str, Any]) -> PreparedData | Non
         )
     data.verify(out)
     return data
-
-
-class _Preparation:
-    """One run from a source to a directory."""
-
-    def __init__(self, source: Source, settings: dict[str, Any], *, show_progress: bool) -> None:
-        self._source = source
-        self._settings = settings
-        self._split = DocumentSplit(
-            source, seed=settings["seed"], val_fraction=settings["val_fraction"]
-        )
-        self._progress = PrepareProgress(wanted=show_progress, total_bytes=source.size_bytes())
-
-    def write(self, directory: Path) -> PreparedData:
-        """Fill `directory`; data.json comes last."""
-        with self._progress:
-            tokenizer = self._tokenizer()
-            stored_tokenizer = tokenizer.to_json()
-            (directory / TOKENIZER_FILE).write_text(stored_tokenizer, encoding="utf-8")
-            splits = self._rows(directory, tokenizer)
-        data = PreparedData(
-            settings=self._settings,
-            source=self._source.name,
-            tokenizer=self._settings["tokenizer"],
-            tokenizer_sha256=sha256_of(stored_tokenizer.encode("utf-8")),
-            vocab_size=tokenizer.vocab_size,
-            bos=tokenizer.bos,
-            seq_len=self._settings["seq_len"],
-            dtype=np.dtype(token_type(tokenizer.vocab_size)).name,
-            skipped=asdict(self._split.skipped),
-            train=splits["train"],
-            val=splits["val"],
-        )
-        data.write(directory)
-        return data
-
-    def _tokenizer(self) -> Tokenizer:
-        specification = self._settings["tokenizer"]
-        vocab_size = bpe_size(specification)
-        if vocab_size is None:
-            return load_tokenizer(specification, bos=self._settings["bos"])
-        documents = self._progress.follow(self._split.documents(), "training the tokenizer")
-        return train_bpe((d.text for d in documents if not d.held_out), vocab_size)
-
-    def _rows(self, directory: Path, tokenizer: Tokenizer) -> dict[str, Split]:
-        seq_len = self._settings["seq_len"]
-        outputs = {
-            name: _SplitOutput(
-                name,
-                packer=PACKERS[self._settings["packing"]](
-                    row_length=seq_len + 1, bos=tokenizer.bos
-                ),
-                writer=RowWriter(
-                    directory / name,
-                    row_length=seq_len + 1,
-                    dtype=token_type(tokenizer.vocab_size),
-                ),
-            )
-            for name in SPLITS
-        }
-        documents = self._progress.follow(self._split.documents(), "encoding and packing")
-        for document, tokens in encode_documents(documents, tokenizer):
-            outputs["val" if document.held_out else "train"].add(tokens, document.bytes)
-        return {name: output.finish(seq_len) for name, output in outputs.items()}
-
-
-class _SplitOutput:
-    """Packer, writer and counts of one split."""
-
-    def __init__(self, name: str, *, packer: Packer, writer: RowWriter) -> None:
-        self._name = name
-        self._packer = packer
-        self._writer = writer
-        self._bytes = 0
-
-    def add(self, tokens: Tokens, text_bytes: int) -> None:
-        self._bytes += text_bytes
-        for rows in self._packer.add(tokens):
-            self._writer.write(rows)
-
-    def finish(self, seq_len: int) -> Split:
-        for rows in self._packer.finish():
-            self._writer.write(rows)
-        counts = self._packer.counts
-        if counts.documents == 0:
-            raise UserError(
-                f"no document fell into the {self._name} split: give more documents, another"
-                " --seed or another --val_fraction"
-            )
-        if counts.rows == 0:
-            raise UserError(
-                f"the {counts.tokens} tokens of the {self._name} split do not fill one row of"
-                f" seq_len {seq_len} + 1: use a smaller --seq_len or more text"
-            )
-        stored = self._writer.close()
-        return Split(
-            documents=counts.documents,
-            bytes=self._bytes,
-            tokens=counts.tokens,
-            cropped=counts.cropped,
-            rows=stored.rows,
-            rows_per_chunk=stored.rows_per_chunk,
-            sha256=stored.sha256,
-        )

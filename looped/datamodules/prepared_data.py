@@ -59,8 +59,8 @@ class PreparedData:
     Attributes:
         settings: everything that was asked for; the same settings make the same data.
         source: where the text came from.
-        tokenizer: specification of the tokenizer.
-        tokenizer_sha256: of the file tokenizer.json.
+        tokenizer: specification of the tokenizer; null when packed rows came without one.
+        tokenizer_sha256: of the file tokenizer.json; null when there is none.
         vocab_size: number of tokens, specials included, not padded.
         bos: id of the token that begins a document.
         seq_len: T, targets per row.
@@ -72,8 +72,8 @@ class PreparedData:
 
     settings: dict[str, Any]
     source: str
-    tokenizer: str
-    tokenizer_sha256: str
+    tokenizer: str | None
+    tokenizer_sha256: str | None
     vocab_size: int
     bos: int
     seq_len: int
@@ -124,11 +124,7 @@ class PreparedData:
             ) from error
 
     def _verify(self, directory: Path, full: bool | None) -> None:
-        tokenizer = directory / TOKENIZER_FILE
-        if not tokenizer.is_file():
-            raise RowStoreError(f"{TOKENIZER_FILE} is missing")
-        if sha256_of(tokenizer.read_bytes()) != self.tokenizer_sha256:
-            raise RowStoreError(f"{TOKENIZER_FILE} was changed")
+        self._verify_tokenizer(directory / TOKENIZER_FILE)
         for name, split in self._splits().items():
             rows = count_rows(directory / name, row_length=self.row_length, dtype=self.dtype)
             if rows != split.rows:
@@ -139,6 +135,14 @@ class PreparedData:
             sha256 = hash_rows(directory / name, row_length=self.row_length, dtype=self.dtype)
             if sha256 != split.sha256:
                 raise RowStoreError(f"the tokens of {name} were changed")
+
+    def _verify_tokenizer(self, path: Path) -> None:
+        if self.tokenizer_sha256 is None:
+            return
+        if not path.is_file():
+            raise RowStoreError(f"{TOKENIZER_FILE} is missing")
+        if sha256_of(path.read_bytes()) != self.tokenizer_sha256:
+            raise RowStoreError(f"{TOKENIZER_FILE} was changed")
 
     def stored_bytes(self) -> int:
         """Bytes of all rows on disk."""

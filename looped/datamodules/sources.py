@@ -5,11 +5,9 @@ gives the same documents each time. It is streamed: a few documents are in memor
 """
 
 import difflib
-import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from looped.errors import UserError
 
@@ -33,7 +31,7 @@ class Source(Protocol):
 
     Attributes:
         name: what the record of a run calls it.
-        undecodable: documents of the newest pass that were not UTF-8 and were left out.
+        undecodable: documents of the newest pass that could not be read and were left out.
     """
 
     name: str
@@ -44,49 +42,12 @@ class Source(Protocol):
         ...
 
     def size_bytes(self) -> int | None:
-        """Bytes to read, for the progress display; null when that is not known beforehand."""
+        """Bytes of text, for the progress display; null when not known beforehand."""
         ...
 
-
-@dataclass(frozen=True)
-class InputFile:
-    """A file of a source.
-
-    Attributes:
-        path: where it is.
-        held_out: as in `Document`.
-    """
-
-    path: Path
-    held_out: bool | None
-
-
-def find_files(patterns: Sequence[str], val_patterns: Sequence[str] = ()) -> list[InputFile]:
-    """The files that match, in order of their names, each one once.
-
-    Args:
-        patterns: paths or globs (`**` for any depth).
-        val_patterns: the same for validation documents; when there are any, all other files hold
-            training documents, and when there are none, the seeded split decides.
-
-    Raises:
-        UserError: a pattern matches no file.
-    """
-    held_out = set().union(*(_matches(pattern) for pattern in val_patterns))
-    others = set().union(*(_matches(pattern) for pattern in patterns)) - held_out
-    side = False if val_patterns else None
-    files = [InputFile(path, True) for path in held_out]
-    files += [InputFile(path, side) for path in others]
-    return sorted(files, key=lambda file: file.path)
-
-
-def _matches(pattern: str) -> set[Path]:
-    if Path(pattern).is_dir():
-        raise UserError(f"{pattern} is a directory: name its files, for instance {pattern}/**/*")
-    found = {Path(name) for name in glob.glob(pattern, recursive=True) if Path(name).is_file()}
-    if not found:
-        raise UserError(f"no file matches {pattern}")
-    return found
+    def inventory(self) -> dict[str, Any]:
+        """Plain values that change when the source does, as far as that is cheap to tell."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,27 +55,59 @@ class SourceRequest:
     """Which source, and what it needs to know.
 
     Attributes:
-        name: `stdlib` or `text`.
-        paths: files or globs.
-        val_paths: files or globs whose documents are the validation split.
+        name: one of `OPTIONS`.
+        paths: files, URLs or globs.
+        val_paths: files, URLs or globs whose documents are the validation split.
         separator: text between two documents of a file; null takes each file as one document.
+        column: name of the field that holds the text; null means `text`.
+        dataset: name, local directory or preset of a Hugging Face dataset.
+        subset: configuration of that dataset; null takes its default one.
     """
 
     name: str
     paths: tuple[str, ...] = ()
     val_paths: tuple[str, ...] = ()
     separator: str | None = None
+    column: str | None = None
+    dataset: str | None = None
+    subset: str | None = None
 
 
-# What each source takes besides its name.
-OPTIONS = {
+# What each source takes besides its name; the first one it must have.
+OPTIONS: dict[str, tuple[str, ...]] = {
     "stdlib": (),
     "text": ("paths", "val_paths", "separator"),
+    "jsonl": ("paths", "val_paths", "column"),
+    "parquet": ("paths", "val_paths", "column"),
+    "hub": ("dataset", "subset", "column"),
+    "packed-parquet": ("paths",),
 }
 
 
 def open_source(request: SourceRequest) -> Source:
-    """The source that was asked for.
+    """The source of documents that was asked for.
+
+    Args:
+        request: one that `check_options` lets pass, and that asks for documents.
+
+    Raises:
+        UserError: its files are not there.
+    """
+    from looped.datamodules import hub_source, table_sources, text_sources
+
+    if request.name == "stdlib":
+        return text_sources.stdlib_source()
+    if request.name == "text":
+        return text_sources.text_source(request)
+    if request.name == "jsonl":
+        return table_sources.jsonl_source(request)
+    if request.name == "parquet":
+        return table_sources.parquet_source(request)
+    return hub_source.hub_source(request)
+
+
+def check_options(request: SourceRequest) -> None:
+    """Refuse a request whose options do not go with its source.
 
     Raises:
         UserError: there is no such source (the nearest name is offered), it lacks its files, or
@@ -124,14 +117,9 @@ def open_source(request: SourceRequest) -> Source:
         nearest = difflib.get_close_matches(request.name, OPTIONS, n=1)
         hint = f"did you mean {nearest[0]}?" if nearest else f"choose {', '.join(OPTIONS)}"
         raise UserError(f"unknown source {request.name!r}: {hint}")
-    for option in ("paths", "val_paths", "separator"):
-        if getattr(request, option) and option not in OPTIONS[request.name]:
+    allowed = OPTIONS[request.name]
+    for option in ("paths", "val_paths", "separator", "column", "dataset", "subset"):
+        if getattr(request, option) not in (None, ()) and option not in allowed:
             raise UserError(f"source {request.name} takes no {option}")
-    if "paths" in OPTIONS[request.name] and not request.paths:
-        raise UserError(f"source {request.name} needs files: name them with --paths")
-
-    from looped.datamodules import text_sources
-
-    if request.name == "stdlib":
-        return text_sources.stdlib_source()
-    return text_sources.text_source(request)
+    if allowed and not getattr(request, allowed[0]):
+        raise UserError(f"source {request.name} needs to be told where: give --{allowed[0]}")

@@ -8,6 +8,7 @@ were kept.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from looped.datamodules.sources import Document, Source
 
@@ -44,19 +45,28 @@ class DocumentSplit:
         seed: another seed gives another split.
         val_fraction: expected share of validation documents, for those that the source does
             not name itself.
+        max_documents: read only so many documents of the source; null reads all.
     """
 
-    def __init__(self, source: Source, *, seed: int, val_fraction: float) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        seed: int,
+        val_fraction: float,
+        max_documents: int | None = None,
+    ) -> None:
         self.skipped = SkipCounts()
         self._source = source
         self._key = seed.to_bytes(16, "little", signed=True)
+        self._max_documents = max_documents
         self._threshold = int(val_fraction * 2**64)
 
     def documents(self) -> Iterator[SplitDocument]:
         """Every kept document in the order of the source; counts what is skipped."""
         self.skipped = SkipCounts()
         seen: set[bytes] = set()
-        for document in self._source.documents():
+        for document in islice(self._source.documents(), self._max_documents):
             content = document.text.encode("utf-8")
             if not content:
                 self.skipped.empty += 1

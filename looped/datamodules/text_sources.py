@@ -4,8 +4,10 @@ import platform
 import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from looped.datamodules.sources import Document, InputFile, SourceRequest, find_files
+from looped.datamodules.input_files import InputFile, find_files, inventory
+from looped.datamodules.sources import Document, SourceRequest
 from looped.errors import UserError
 
 # Directories of the standard library that hold tests, foreign packages or caches.
@@ -41,7 +43,7 @@ class TextFiles:
         self.undecodable = 0
         decoded = 0
         for file in self._files:
-            for content in self._contents(file.path):
+            for content in self._contents(file):
                 try:
                     document = Document(content.decode("utf-8"), file.held_out)
                 except UnicodeDecodeError:
@@ -54,25 +56,29 @@ class TextFiles:
 
     def size_bytes(self) -> int | None:
         """The sum of the file sizes."""
-        return sum(file.path.stat().st_size for file in self._files)
+        return sum(file.size_bytes() for file in self._files)
 
-    def _contents(self, path: Path) -> Iterator[bytes]:
+    def inventory(self) -> dict[str, Any]:
+        """Number and size of the files."""
+        return inventory(self._files)
+
+    def _contents(self, file: InputFile) -> Iterator[bytes]:
+        """The documents of a file, holding one of them and one block in memory."""
         try:
-            if self._separator is None:
-                yield path.read_bytes()
-            else:
-                yield from _split_file(path, self._separator.encode("utf-8"))
+            with file.open() as stream:
+                if self._separator is None:
+                    yield stream.read()
+                else:
+                    yield from _pieces(stream, self._separator.encode("utf-8"))
         except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror}") from error
+            raise UserError(f"cannot read {file.path}: {error.strerror or error}") from error
 
 
-def _split_file(path: Path, separator: bytes) -> Iterator[bytes]:
-    """The pieces of a file between separators, holding one piece and one block in memory."""
+def _pieces(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
     rest = b""
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK_BYTES):
-            *pieces, rest = (rest + block).split(separator)
-            yield from pieces
+    while block := stream.read(_BLOCK_BYTES):
+        *pieces, rest = (rest + block).split(separator)
+        yield from pieces
     yield rest
 
 
@@ -94,7 +100,7 @@ def stdlib_source() -> TextFiles:
         raise UserError(f"this Python has no library sources in {root}; use --source text instead")
     paths.sort(key=lambda path: path.relative_to(root).as_posix())
     name = f"stdlib-{platform.python_version()}"
-    return TextFiles(name, [InputFile(path, None) for path in paths])
+    return TextFiles(name, [InputFile(str(path)) for path in paths])
 
 
 def text_source(request: SourceRequest) -> TextFiles:

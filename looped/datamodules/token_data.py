@@ -32,7 +32,8 @@ class TokenDataModule(LightningDataModule):
     Attributes:
         seq_len: T; known after `setup`.
         vocab_size: number of tokens, not padded; known after `setup`.
-        token_bytes: UTF-8 bytes of each token, int64 (V,), 0 for specials; after `setup`.
+        token_bytes: UTF-8 bytes of each token, int64 (V,), 0 for specials, all 0 when packed rows
+            came without their tokenizer; after `setup`.
         train_rows: rows to train on; after `setup`.
         val_rows: rows to validate on; after `setup`.
     """
@@ -150,8 +151,11 @@ class TokenDataModule(LightningDataModule):
                 )
 
     def _take(self, data: PreparedData, directory: Path) -> None:
-        stored = (directory / TOKENIZER_FILE).read_text(encoding="utf-8")
-        self.token_bytes = torch.from_numpy(Tokenizer.from_json(stored).token_bytes())
+        self.token_bytes = torch.zeros(data.vocab_size, dtype=torch.int64)
+        if data.tokenizer is not None:
+            stored = (directory / TOKENIZER_FILE).read_text(encoding="utf-8")
+            tokenizer = Tokenizer.from_json(stored, bos=data.bos)
+            self.token_bytes = torch.from_numpy(tokenizer.token_bytes())
         self.seq_len = data.seq_len
         self.vocab_size = data.vocab_size
         self.train_rows = data.train.rows

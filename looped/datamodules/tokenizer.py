@@ -37,7 +37,7 @@ class Tokenizer:
 
     Args:
         backend: the tokenizer that does the work; its truncation and padding are switched off.
-        bos: spelling of its BOS token; null looks for a usual one.
+        bos: spelling or id of its BOS token; null looks for a usual one.
 
     Raises:
         UserError: `backend` has no such token.
@@ -47,7 +47,7 @@ class Tokenizer:
         bos: id of the token that begins a document.
     """
 
-    def __init__(self, backend: tokenizers.Tokenizer, *, bos: str | None = None) -> None:
+    def __init__(self, backend: tokenizers.Tokenizer, *, bos: str | int | None = None) -> None:
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = True
@@ -57,7 +57,7 @@ class Tokenizer:
         self.bos = self._find_bos(bos)
 
     @classmethod
-    def from_json(cls, text: str, *, bos: str | None = None) -> "Tokenizer":
+    def from_json(cls, text: str, *, bos: str | int | None = None) -> "Tokenizer":
         """A tokenizer from the content of a tokenizer.json."""
         return cls(tokenizers.Tokenizer.from_str(text), bos=bos)
 
@@ -97,7 +97,9 @@ class Tokenizer:
         content = json.loads(self.to_json())
         return "ByteLevel" in json.dumps([content["pre_tokenizer"], content["decoder"]])
 
-    def _find_bos(self, spelling: str | None) -> int:
+    def _find_bos(self, spelling: str | int | None) -> int:
+        if isinstance(spelling, int):
+            return spelling
         for known in _KNOWN_BOS if spelling is None else (spelling,):
             if known in self._vocabulary:
                 return self._vocabulary[known]

@@ -8,12 +8,14 @@ import sys
 
 import numpy as np
 import pytest
+import tokenizers
 from litdata import StreamingDataset
 from litdata.streaming.item_loader import TokensLoader
+from tokenizers import models, pre_tokenizers
 
 from looped.datamodules import row_store
 from looped.datamodules.prepared_data import read_prepared
-from looped.datamodules.tokenizer import Tokenizer
+from looped.datamodules.tokenizer import ByteTokenizer, Tokenizer
 from looped.errors import UserError
 
 from .conftest import SEQ_LEN
@@ -89,8 +91,53 @@ def test_changed_text_is_noticed(prepare_corpus, tmp_path):
     changes |= {"tokenizer": "bpe:258", "seq_len": 4}
     prepare_corpus(tmp_path / "data", **changes)
     (tmp_path / "c.txt").write_text("new")
-    with pytest.raises(UserError, match="source_bytes 840 instead of 843"):
+    with pytest.raises(UserError, match=r"'bytes': 840.* instead of .*'bytes': 843"):
         prepare_corpus(tmp_path / "data", **changes)
+
+
+def test_a_changed_tokenizer_file_is_noticed(prepare_corpus, prepared, tmp_path):
+    """Without it, data of another tokenizer of the same name would be 'already complete'."""
+    path = tmp_path / "tokenizer.json"
+    path.write_text((prepared / "tokenizer.json").read_text())
+    prepare_corpus(tmp_path / "data", tokenizer=str(path))
+    path.write_text(ByteTokenizer().to_json())
+    with pytest.raises(UserError, match="tokenizer_file"):
+        prepare_corpus(tmp_path / "data", tokenizer=str(path))
+
+
+def test_an_empty_source_is_named_so(prepare_corpus, tmp_path):
+    """Without it, the message would be about splits."""
+    (tmp_path / "empty.txt").write_text("")
+    changes = {"paths": [str(tmp_path / "empty.txt")], "tokenizer": "bytes"}
+    with pytest.raises(UserError, match="source text holds no text at all"):
+        prepare_corpus(tmp_path / "data", **changes)
+
+
+def test_best_fit_rows_begin_with_bos(prepare_corpus, tmp_path):
+    """Without it, the packing asked for would not be the one stored."""
+    summary = prepare_corpus(tmp_path / "data", packing="best_fit")
+    assert (stored_rows(tmp_path / "data", "train")[:, 0] == summary.data.bos).all()
+    train = summary.data.train
+    assert train.tokens == train.rows * 17 + train.cropped
+
+
+def test_a_large_vocabulary_is_stored_in_four_bytes(prepare_corpus, tmp_path):
+    """Without it, token 65,536 + n would be stored as n."""
+    vocabulary = {"the": 0, "<s>": 1, "loop": 70_000, "runs": 99_999}
+    backend = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="the"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    backend.save(str(tmp_path / "tokenizer.json"))
+    summary = prepare_corpus(tmp_path / "data", tokenizer=str(tmp_path / "tokenizer.json"))
+    assert (summary.data.vocab_size, summary.data.dtype) == (100_000, "uint32")
+    rows = stored_rows(tmp_path / "data", "train")
+    assert rows.dtype == np.uint32
+    assert set(rows.reshape(-1).tolist()) == set(vocabulary.values())
+
+
+def test_max_documents_stops_the_reading(prepare_corpus, tmp_path):
+    """Without it, a dataset of the hub would be read to its end."""
+    data = prepare_corpus(tmp_path / "data", max_documents=20).data
+    assert data.train.documents + data.val.documents == 20
 
 
 def test_a_directory_with_other_files_is_refused(prepare_corpus, tmp_path):
@@ -110,6 +157,11 @@ def test_a_directory_with_other_files_is_refused(prepare_corpus, tmp_path):
         ({"tokenizer": "bpe-9"}, "unknown tokenizer 'bpe-9'"),
         ({"tokenizer": "bpe:9"}, "at least 257"),
         ({"tokenizer": "bpe:60000"}, "yields only"),
+        ({"tokenizer": "missing.json"}, "there is no such file"),
+        ({"tokenizer": None}, "source text needs a tokenizer: give --tokenizer"),
+        ({"seq_len": None}, "source text needs a row length: give --seq_len"),
+        ({"packing": "tight"}, "unknown packing 'tight': choose concat or best_fit"),
+        ({"max_documents": 0}, "max_documents 0"),
         ({"source": "txt"}, "did you mean text"),
         ({"val_fraction": 1e-9}, "no document fell into the val split"),
         ({"seq_len": 100_000}, "tokens of the train split do not fill one row"),

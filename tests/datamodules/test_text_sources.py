@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from looped.datamodules import text_sources
-from looped.datamodules.sources import InputFile, SourceRequest
+from looped.datamodules.input_files import InputFile
+from looped.datamodules.sources import SourceRequest
 from looped.datamodules.text_sources import TextFiles, stdlib_source, text_source
 from looped.errors import UserError
 
@@ -63,7 +64,7 @@ def test_a_separator_is_found_across_blocks(tmp_path, monkeypatch, block):
     """Without it, documents of a large file would be glued together at block borders."""
     monkeypatch.setattr(text_sources, "_BLOCK_BYTES", block)
     (tmp_path / "a.txt").write_text("one\n--\ntwo é\n--\n\n--\nfour", encoding="utf-8")
-    source = TextFiles("text", [InputFile(tmp_path / "a.txt", None)], separator="\n--\n")
+    source = TextFiles("text", [InputFile(str(tmp_path / "a.txt"))], separator="\n--\n")
     assert texts(source) == ["one", "two é", "", "four"]
 
 

@@ -1,0 +1,94 @@
+"""The files of a source, on this machine or anywhere that fsspec reaches."""
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from looped.errors import UserError
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of a source.
+
+    Attributes:
+        path: path or URL.
+        held_out: true for validation documents, false for training ones, null when the seeded
+            split decides.
+    """
+
+    path: str
+    held_out: bool | None = None
+
+    def open(self) -> BinaryIO:
+        """Open it for reading; what ends in .gz, .bz2 or .xz is decompressed.
+
+        Raises:
+            UserError: it cannot be opened.
+        """
+        import fsspec
+
+        try:
+            return cast(BinaryIO, fsspec.open(self.path, "rb", compression="infer").open())
+        except (OSError, ValueError) as error:
+            raise UserError(f"cannot read {self.path}: {error}") from error
+
+    def size_bytes(self) -> int:
+        """Bytes it takes where it lies."""
+        if _is_url(self.path):
+            filesystem, path = _filesystem(self.path)
+            return int(filesystem.size(path))
+        return Path(self.path).stat().st_size
+
+
+def find_files(patterns: Sequence[str], val_patterns: Sequence[str] = ()) -> list[InputFile]:
+    """The files that match, in order of their names, each one once.
+
+    Args:
+        patterns: paths, URLs or globs of either (`**` for any depth).
+        val_patterns: the same for validation documents; when there are any, all other files hold
+            training documents, and when there are none, the seeded split decides.
+
+    Raises:
+        UserError: a pattern matches no file.
+    """
+    held_out = {path for pattern in val_patterns for path in _matches(pattern)}
+    others = {path for pattern in patterns for path in _matches(pattern)} - held_out
+    side = False if val_patterns else None
+    files = [InputFile(path, True) for path in held_out]
+    files += [InputFile(path, side) for path in others]
+    return sorted(files, key=lambda file: file.path)
+
+
+def inventory(files: Sequence[InputFile]) -> dict[str, Any]:
+    """What tells that the files are others than last time."""
+    return {"files": len(files), "bytes": sum(file.size_bytes() for file in files)}
+
+
+def _matches(pattern: str) -> list[str]:
+    if _is_url(pattern):
+        filesystem, path = _filesystem(pattern)
+        found = [filesystem.unstrip_protocol(name) for name in filesystem.glob(path)]
+    elif Path(pattern).is_dir():
+        raise UserError(f"{pattern} is a directory: name its files, for instance {pattern}/**/*")
+    else:
+        found = [name for name in glob.glob(pattern, recursive=True) if Path(name).is_file()]
+    if not found:
+        raise UserError(f"no file matches {pattern}")
+    return found
+
+
+def _is_url(path: str) -> bool:
+    return "://" in path
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    import fsspec
+
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError, OSError) as error:
+        raise UserError(f"cannot reach {url}: {error}") from error
+    return filesystem, path
