@@ -2,17 +2,24 @@
 
     looped prepare --source stdlib --out data/stdlib --seq_len 128 --tokenizer bpe:1024
 
-The directory is complete or not there at all. The same command again finds it complete.
+The directory is complete or not there at all. The same command again finds it complete, and
+
+    looped prepare --inspect data/stdlib
+
+checks every token of it and shows what it holds.
 """
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looped.errors import UserError
 
 if TYPE_CHECKING:
-    from looped.datamodules.prepare import PrepareSummary
-    from looped.datamodules.prepared_data import Split
+    from looped.datamodules.prepared_data import PreparedData, Split
+
+_ROWS_SHOWN = 2
+_CHARACTERS_SHOWN = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stdlib: the library of the running Python, nothing to download; text, jsonl, parquet:"
         " the files in --paths; hub: the Hugging Face dataset --dataset; packed-parquet: rows of"
         " token ids in the directory --paths",
+    )
+    parser.add_argument(
+        "--inspect", metavar="DIR", help="check a prepared directory and show what it holds"
     )
     parser.add_argument("--out", metavar="DIR", help="directory to make")
     parser.add_argument("--seq_len", type=int, metavar="T", help="targets per row; tokens")
@@ -81,7 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prepare the directory and print what it holds."""
+    """Prepare a directory, or look into one, and print what it holds."""
+    if arguments.inspect is not None:
+        return _inspect(arguments)
     from looped.datamodules.prepare import prepare
 
     for option in ("source", "out"):
@@ -105,7 +117,29 @@ def run(arguments: argparse.Namespace) -> int:
         val_fraction=arguments.val_fraction,
         show_progress=True,
     )
-    _print(summary)
+    if summary.already_complete:
+        print(f"{summary.out} is already complete with these settings: nothing to do")
+    else:
+        print(f"{summary.out} prepared from {summary.data.source} in {summary.elapsed_s:.1f} s")
+    _print_counts(summary.data)
+    return 0
+
+
+def _inspect(arguments: argparse.Namespace) -> int:
+    from looped.datamodules.inspection import inspect_prepared
+
+    for option in ("source", "out"):
+        if getattr(arguments, option) is not None:
+            raise UserError(f"--inspect only looks: leave out --{option}")
+    directory = Path(arguments.inspect)
+    data, rows = inspect_prepared(directory, rows_per_split=_ROWS_SHOWN)
+    print(f"{directory} holds every token that was prepared from {data.source}")
+    _print_counts(data)
+    for row in rows:
+        shown = (
+            row.text if len(row.text) <= _CHARACTERS_SHOWN else row.text[:_CHARACTERS_SHOWN] + "..."
+        )
+        print(f"  {row.split} row {row.number}: {shown!r}")
     return 0
 
 
@@ -116,19 +150,15 @@ def _unescaped(separator: str | None) -> str | None:
     return separator.replace("\\n", "\n").replace("\\t", "\t")
 
 
-def _print(summary: "PrepareSummary") -> None:
-    data = summary.data
-    if summary.already_complete:
-        print(f"{summary.out} is already complete with these settings: nothing to do")
-    else:
-        print(f"{summary.out} prepared from {data.source} in {summary.elapsed_s:.1f} s")
+def _print_counts(data: "PreparedData") -> None:
     print(f"  {'':<6}{'documents':>11}{'MB':>9}{'tokens':>13}{'cropped':>9}{'rows':>10}")
     for name, split in (("train", data.train), ("val", data.val)):
         print(f"  {name:<6}{_counts(split)}")
-    skipped = ", ".join(f"{count} {reason}" for reason, count in data.skipped.items())
-    print(f"  documents skipped: {skipped}")
+    if data.skipped:
+        skipped = ", ".join(f"{count} {reason}" for reason, count in data.skipped.items())
+        print(f"  documents skipped: {skipped}")
     print(
-        f"  tokenizer {data.tokenizer} ({data.vocab_size} tokens), T = {data.seq_len},"
+        f"  tokenizer {data.tokenizer or 'unknown'} ({data.vocab_size} tokens), T = {data.seq_len},"
         f" fingerprint {data.fingerprint}"
     )
 

@@ -46,6 +46,41 @@ def test_a_mistake_is_one_line_and_status_2(command, tmp_path, capsys):
     assert not (tmp_path / "data").exists()
 
 
+def test_inspect_shows_counts_and_rows(command, tmp_path, capsys):
+    """Without it, nobody could see what a directory holds or whether it is whole."""
+    main(command)
+    capsys.readouterr()
+    assert main(["prepare", "--inspect", str(tmp_path / "data")]) == 0
+    out = capsys.readouterr().out
+    assert "holds every token that was prepared from text" in out
+    assert "train           4" in out
+    assert "  train row 0: '<|bos|>the text of a; " in out
+    assert "  val row 1: " in out
+
+
+def test_inspect_finds_damage(command, tmp_path, capsys):
+    """Without it, a changed token in large data would never be noticed."""
+    main(command)
+    chunk = tmp_path / "data" / "val" / "chunk-0-0.bin"
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"\x7f")
+    assert main(["prepare", "--inspect", str(tmp_path / "data")]) == 2
+    assert "the tokens of val were changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--inspect", "d", "--out", "e"], "--inspect only looks: leave out --out"),
+        (["--source", "stdlib"], "give --out"),
+        (["--out", "d"], "give --source"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message, capsys):
+    """Without it, one of them would be ignored."""
+    assert main(["prepare", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_a_separator_may_be_typed_with_escapes(command, tmp_path, capsys):
     """Without it, a line end could hardly be typed in a shell."""
     (tmp_path / "a.txt").write_text("one\n\ntwo\n\nthree " * 10)
