@@ -123,8 +123,10 @@ def prepare(
             val_fraction=val_fraction,
             max_documents=max_documents,
         )
+    options = asdict(request)
     settings = {
-        **asdict(request),
+        "source": options.pop("name"),
+        **options,
         "inventory": rows.inventory(),
         "seq_len": seq_len,
         "tokenizer": tokenizer,
