@@ -3,7 +3,9 @@
 import importlib.metadata
 import os
 import platform
+import time
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,20 @@ class RunRecord(Callback):
         dir: the run directory; created when training starts.
         recipe: the name under which runs are fitted together.
         name: name of the run, unique within its sweep; null = the last part of `dir`.
+        refresh_s: seconds between two records while training, for those who watch.
     """
 
-    def __init__(self, dir: str, recipe: str = "baseline", name: str | None = None) -> None:
+    def __init__(
+        self,
+        dir: str,
+        recipe: str = "baseline",
+        name: str | None = None,
+        refresh_s: float = 2.0,
+    ) -> None:
         if not recipe:
             raise UserError("run.recipe is empty: give the recipe a name, such as baseline")
+        self.refresh_s = refresh_s
+        self._written_s = 0.0
         self.dir = dir
         self.recipe = recipe
         self.name = Path(dir).resolve().name if name is None else name
@@ -45,6 +56,18 @@ class RunRecord(Callback):
         self.status = "running"
         self._started = self._started or datetime.now(UTC).isoformat(timespec="seconds")
         self._write(trainer, pl_module)
+
+    @override
+    def on_train_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        if time.monotonic() - self._written_s >= self.refresh_s:
+            self._write(trainer, pl_module)
 
     @override
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -82,6 +105,7 @@ class RunRecord(Callback):
             directory = Path(self.dir)
             directory.mkdir(parents=True, exist_ok=True)
             self.record(trainer, pl_module).write(directory)
+            self._written_s = time.monotonic()
 
     def record(self, trainer: Trainer, pl_module: LightningModule) -> Record:
         """The record as of now."""
@@ -132,6 +156,7 @@ class RunRecord(Callback):
         self._started = state_dict["started"]
 
 
+@cache
 def _versions() -> dict[str, str]:
     known = {"looped": __version__, "python": platform.python_version()}
     return known | {name: importlib.metadata.version(name) for name in LIBRARIES}

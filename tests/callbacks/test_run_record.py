@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from lightning.pytorch import Callback
 
 from looped.callbacks.run_record import RunRecord
 from looped.errors import UserError
@@ -61,6 +62,25 @@ def test_the_whole_checkpoint_loads_with_weights_only(run):
     checkpoint = torch.load(run.last, weights_only=True)
     assert checkpoint["hyper_parameters"]["recurrences"] == 2
     assert checkpoint["looped"]["schema"] == 1
+
+
+def test_the_record_follows_the_training(run):
+    """Whoever watches a run reads its progress from run.json while it trains."""
+    seen = []
+
+    class Watch(Callback):
+        def on_train_batch_end(self, trainer, *_):
+            seen.append(read_run_file(run.directory / "run.json").progress["step"])
+
+    run.prepare(steps=4, callbacks=[Watch()])
+    run.record.refresh_s = 0.0
+    run.trainer.fit(run.model, run.data)
+    assert seen == [1, 2, 3, 4]
+    seen.clear()
+    run.prepare(steps=4, callbacks=[Watch()])
+    run.record.refresh_s = 1000.0
+    run.trainer.fit(run.model, run.data)
+    assert seen == [0, 0, 0, 0]
 
 
 def test_a_recipe_needs_a_name():
