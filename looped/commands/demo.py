@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = runs[0].architecture
     _say("1/3  text: the standard library of this Python, as tokens")
     prepare = ["prepare", "--source=stdlib", f"--out={DATA_DIR}", f"--seq_len={model.seq_len}"]
-    prepare += [f"--tokenizer=bpe:{model.vocab_size}", "--val_fraction=0.02"]
+    prepare += [f"--tokenizer=bpe:{model.vocab_size}", "--val_fraction=0.01"]
     status = cli.main(prepare)
     if status == 0:
         _say(f"2/3  training: {len(runs)} runs, {arguments.jobs} at a time")
