@@ -20,7 +20,15 @@ from looped.optimizers.learning_rates import LearningRates
 from looped.parser_errors import one_line
 
 # What `fit` takes under --model beside the architecture; it changes nothing that is counted.
-TRAINING_ARGUMENTS = (*(field.name for field in fields(LearningRates)), "eval_recurrences")
+TRAINING_ARGUMENTS = (
+    *(field.name for field in fields(LearningRates)),
+    "optimizer_args",
+    "schedule",
+    "warmup_fraction",
+    "decay_fraction",
+    "compile_blocks",
+    "eval_recurrences",
+)
 ARCHITECTURE_ARGUMENTS = tuple(field.name for field in fields(Architecture))
 
 

@@ -15,9 +15,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from looped.architecture import Architecture
 from looped.errors import UserError
 from looped.modules.looped_transformer import LoopedTransformer
-from looped.optimizers.learning_rates import LearningRates, OptimizerName
+from looped.optimizers.learning_rates import LearningRates
 from looped.optimizers.recipe import make_optimizer
-from looped.optimizers.schedule import linear_decay
+from looped.optimizers.schedule import ScheduleName, linear_decay, warmup_stable_decay
 from looped.training_plan import TrainingPlan
 
 Batch = tuple[Tensor, Tensor]  # inputs and targets, int64 (B, T) each; target -100 is ignored
@@ -30,12 +30,18 @@ class LoopedLM(LightningModule):
     step) and transferred to this run by looped/optimizers/learning_rates.py.
 
     Args:
-        optimizer: rule of the block matrices: muonh, or adamw for everything.
+        optimizer: muonh for the block matrices and adamw for the rest, adamw for everything, or
+            the class path of another optimizer, such as torch.optim.SGD.
+        optimizer_args: arguments of an optimizer named by its class path.
+        schedule: linear decay to a tenth, or wsd: warm-up, stable, decay.
+        warmup_fraction: share of the steps that wsd warms up for.
+        decay_fraction: share of the steps that wsd decays for.
         matrix_lr: learning rate of block matrices and injection matrix.
         embed_lr: learning rate of the embedding.
         head_lr: learning rate of the head.
         norm_lr: learning rate of the norm gains.
         stream_lr: learning rate of the stream parameters.
+        compile_blocks: compile the blocks with torch.compile.
         eval_recurrences: passes through the recurrent block at evaluation; null = recurrences.
         architecture: the arguments of `looped.architecture.Architecture`.
 
@@ -50,18 +56,25 @@ class LoopedLM(LightningModule):
     def __init__(
         self,
         *,
-        optimizer: OptimizerName = "muonh",
+        optimizer: str = "muonh",
+        optimizer_args: dict[str, Any] | None = None,
+        schedule: ScheduleName = "linear",
+        warmup_fraction: float = 0.02,
+        decay_fraction: float = 0.2,
         matrix_lr: float = 0.014,
         embed_lr: float = 0.3,
         head_lr: float = 0.004,
         norm_lr: float = 0.005,
         stream_lr: float = 0.01,
+        compile_blocks: bool = False,
         eval_recurrences: int | None = None,
         **architecture: Any,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
         self.network = LoopedTransformer(**architecture)
+        if compile_blocks:
+            self.network.compile_blocks()
         self.rates = LearningRates(
             optimizer=optimizer,
             matrix_lr=matrix_lr,
@@ -70,6 +83,15 @@ class LoopedLM(LightningModule):
             norm_lr=norm_lr,
             stream_lr=stream_lr,
         )
+        if warmup_fraction < 0 or decay_fraction < 0 or warmup_fraction + decay_fraction > 1:
+            raise UserError(
+                f"warmup_fraction {warmup_fraction} and decay_fraction {decay_fraction}: neither "
+                "may be negative, and together they must not exceed 1"
+            )
+        self.optimizer_args = optimizer_args
+        self.schedule = schedule
+        self.warmup_fraction = warmup_fraction
+        self.decay_fraction = decay_fraction
         if eval_recurrences is not None and eval_recurrences < 1:
             raise UserError(f"eval_recurrences {eval_recurrences} is below 1: choose 1 or more")
         self.eval_recurrences = eval_recurrences or self.architecture.recurrences
@@ -107,18 +129,29 @@ class LoopedLM(LightningModule):
         return self.validation_step(batch, batch_idx)["nats"]
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        """One optimizer, its rates transferred to the plan, and the linear decay over it."""
+        """One optimizer, its rates transferred to the plan, and the schedule over it."""
         if self.plan is None:
             raise UserError(
                 "no horizon is known: add looped.callbacks.horizon.Horizon to the trainer's "
                 "callbacks (`looped fit` always has it)"
             )
-        steps = self.plan.steps
-        optimizer = make_optimizer(
-            self.network, self.rates.transferred(self.architecture, self.plan)
-        )
-        schedule = LambdaLR(optimizer, lambda step: linear_decay(step, steps))
+        rates = self.rates.transferred(self.architecture, self.plan)
+        optimizer = make_optimizer(self.network, rates, arguments=self.optimizer_args)
         return {
             "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+            "lr_scheduler": {
+                "scheduler": LambdaLR(optimizer, self._learning_rate_factor),
+                "interval": "step",
+            },
         }
+
+    def _learning_rate_factor(self, step: int) -> float:
+        assert self.plan is not None
+        if self.schedule == "linear":
+            return linear_decay(step, self.plan.steps)
+        return warmup_stable_decay(
+            step,
+            self.plan.steps,
+            warmup_fraction=self.warmup_fraction,
+            decay_fraction=self.decay_fraction,
+        )

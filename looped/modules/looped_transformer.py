@@ -73,6 +73,19 @@ class LoopedTransformer(nn.Module):
             if isinstance(module, nn.RMSNorm | LinearInjection | Streams):
                 module.reset_parameters()
 
+    def compile_blocks(self, **options: Any) -> None:
+        """Compile every block, in place, so that the names in a checkpoint do not change.
+
+        The loop itself stays plain Python: compiled whole it would be compiled anew for every
+        number of recurrences. Blocks of one shape share their graphs, one with and one without
+        gradient.
+
+        Args:
+            options: of `torch.compile`.
+        """
+        for block in (*self.prelude, *self.recurrent, *self.coda):
+            block.compile(**options)
+
     def forward(self, tokens: Tensor, *, recurrences: int | None = None) -> Tensor:
         """Logits of the next token.
 

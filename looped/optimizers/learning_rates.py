@@ -8,12 +8,9 @@ B is tokens per step, d the width. Arithmetic only, no torch.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from looped.architecture import Architecture
 from looped.training_plan import TrainingPlan
-
-OptimizerName = Literal["muonh", "adamw"]
 
 REFERENCE_WIDTH = 640
 REFERENCE_TOKENS_PER_STEP = 2**18
@@ -29,7 +26,8 @@ class LearningRates:
     """One learning rate per kind of parameter.
 
     Args:
-        optimizer: rule of the block matrices and W: muonh, or adamw for everything.
+        optimizer: muonh for block matrices and W (adamw for the rest), adamw for everything, or
+            the class path of another optimizer.
         matrix_lr: of block matrices and W.
         embed_lr: of the embedding.
         head_lr: of the head.
@@ -37,7 +35,7 @@ class LearningRates:
         stream_lr: of the stream parameters.
     """
 
-    optimizer: OptimizerName = "muonh"
+    optimizer: str = "muonh"
     matrix_lr: float = 0.014
     embed_lr: float = 0.3
     head_lr: float = 0.004
@@ -47,7 +45,7 @@ class LearningRates:
     def transferred(self, architecture: Architecture, plan: TrainingPlan) -> "LearningRates":
         """From the reference point, where the rates are quoted, to one run.
 
-        With `adamw` the matrices follow the rule of embedding and head; the paper has none.
+        Without MuonH the matrices follow the rule of embedding and head; the paper has none.
         """
         width = (architecture.width / REFERENCE_WIDTH) ** WIDTH_EXPONENT
         batch = (plan.tokens_per_step / REFERENCE_TOKENS_PER_STEP) ** BATCH_EXPONENT

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.testing import CompileCounter
 
 from looped.architecture import ParameterGroups
 from looped.errors import UserError
@@ -242,3 +243,18 @@ def test_each_pass_changes_the_state():
     """More passes are not the same function: the loop really runs r times."""
     outputs = [make(recurrences=4)(tokens(), recurrences=r) for r in (1, 2, 3, 4)]
     assert all((a - b).abs().max() > 1e-4 for a, b in pairwise(outputs))
+
+
+def test_compiled_blocks_share_two_graphs_and_change_nothing():
+    """Whatever the number of recurrences: one graph with gradient, one without; same names."""
+    torch._dynamo.reset()
+    counter = CompileCounter()
+    plain, compiled = make(recurrences=4), make(recurrences=4)
+    compiled.compile_blocks(backend=counter)
+    with torch.no_grad():
+        for r in range(1, 17):
+            expected = plain(tokens(), recurrences=r)
+            torch.testing.assert_close(compiled(tokens(), recurrences=r), expected)
+    loss_of(compiled).backward()
+    assert counter.frame_count <= 2
+    assert compiled.state_dict().keys() == plain.state_dict().keys()
