@@ -69,9 +69,12 @@ class Record:
         model: every constructor argument of the architecture.
         params: embedding, head, prelude, recurrent, coda, injection, norms, total, n_once, n_rec.
         flops: convention, per_token, train, budget, measured_per_token, optimizer (per step).
-        progress: step, tokens, epochs, planned_steps, planned_tokens.
+        progress: step, tokens, epochs, planned_steps, planned_tokens, and diverged_step, the step
+            at which the training loss was lost; null when it was not.
         validation: in the order in which they happened.
         data: fingerprint, source, tokenizer, vocab_size, seq_len; null for foreign data.
+        optimizer: group, rule, parameters and full learning rate of every parameter group; empty
+            in records of other origin.
     """
 
     run: str
@@ -87,6 +90,7 @@ class Record:
     progress: dict[str, Any]
     validation: list[Validation] = field(default_factory=list)
     data: dict[str, Any] | None = None
+    optimizer: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The record as plain JSON types, `schema` first."""
@@ -104,7 +108,8 @@ class Record:
         if content["schema"] != SCHEMA:
             raise RecordError(f"schema {content['schema']} is not {SCHEMA}, the one known here")
         try:
-            known = {f.name: content[f.name] for f in fields(cls)}
+            known = {f.name: content[f.name] for f in fields(cls) if f.name != "optimizer"}
+            known["optimizer"] = content.get("optimizer", [])
             known["validation"] = [
                 Validation(**{f.name: entry[f.name] for f in fields(Validation)})
                 for entry in content["validation"]

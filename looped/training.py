@@ -6,13 +6,15 @@ horizon, checkpoints), so they are always there, whatever the YAML's list of cal
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
+import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
 from lightning.pytorch.loggers import CSVLogger
 from typing_extensions import override
@@ -20,7 +22,11 @@ from typing_extensions import override
 from looped.atomic_write import write_atomically
 from looped.callbacks.checkpoints import Checkpoints
 from looped.callbacks.compute import Compute
+from looped.callbacks.divergence import Divergence
+from looped.callbacks.graceful_stop import GracefulStop, StopRequested
 from looped.callbacks.horizon import Horizon
+from looped.callbacks.lookup import callback_of
+from looped.callbacks.resume_guard import ResumeGuard
 from looped.callbacks.run_record import RunRecord
 from looped.callbacks.validation_loss import ValidationLoss
 from looped.datamodules.token_data import TokenDataModule
@@ -39,10 +45,12 @@ from looped.record import (
 
 METRICS_FILE = "metrics.csv"
 
+DIVERGED_STATUS = 1
+SIGNAL_STATUS = 128  # plus the signal's number, as shells have it
+
 NOISY_LOGGERS = (
     "lightning.pytorch.utilities.rank_zero",
     "lightning.fabric.utilities.rank_zero",
-    "lightning.pytorch.trainer.connectors.checkpoint_connector",
 )
 
 MEASURING_CALLBACKS = {
@@ -50,6 +58,7 @@ MEASURING_CALLBACKS = {
     "validation": ValidationLoss,
     "horizon": Horizon,
     "run": RunRecord,
+    "divergence": Divergence,
     "checkpoints": Checkpoints,
 }
 
@@ -60,12 +69,21 @@ def main(argv: Sequence[str]) -> int:
     Args:
         argv: the subcommand and its arguments.
 
+    Returns:
+        The exit status: 0, 1 when the run diverged, 128 + the signal's number when one ended it.
+
     Raises:
         UserError: a mistake in the configuration, the data or the run directory.
     """
     _silence_what_is_not_the_users()
-    LoopedCLI(args=list(argv))
-    return 0
+    graceful_stop = GracefulStop()
+    try:
+        with graceful_stop.listening():
+            cli = LoopedCLI(args=list(argv), graceful_stop=graceful_stop)
+    except StopRequested as stop:
+        print(f"looped fit: {stop}; go on with --ckpt_path last", file=sys.stderr)
+        return SIGNAL_STATUS + stop.signum
+    return DIVERGED_STATUS if cli.diverged else 0
 
 
 def _silence_what_is_not_the_users() -> None:
@@ -85,7 +103,7 @@ def _silence_what_is_not_the_users() -> None:
 
 
 def _concerns_the_user(entry: logging.LogRecord) -> bool:
-    noise = ("Tip:", "available: False", "`weights_only` was not set")
+    noise = ("Tip:", "available: False")
     return not any(words in entry.getMessage() for words in noise)
 
 
@@ -138,7 +156,8 @@ class RunDirectory(SaveConfigCallback):
 class LoopedCLI(LightningCLI):
     """LightningCLI for `LoopedLM` on `TokenDataModule` with the measuring callbacks."""
 
-    def __init__(self, args: list[str]) -> None:
+    def __init__(self, args: list[str], graceful_stop: GracefulStop) -> None:
+        self._graceful_stop = graceful_stop
         super().__init__(
             LoopedLM,
             TokenDataModule,
@@ -157,6 +176,12 @@ class LoopedCLI(LightningCLI):
 
     @override
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        parser.add_argument(
+            "--allow_changes",
+            type=bool,
+            default=False,
+            help="resume although the configuration is of another experiment than the checkpoint",
+        )
         for group, callback in MEASURING_CALLBACKS.items():
             parser.add_lightning_class_args(callback, group)
         parser.link_arguments("run.dir", "trainer.default_root_dir")
@@ -182,12 +207,35 @@ class LoopedCLI(LightningCLI):
 
     @override
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        if self._get(self.config_init, "trainer").logger in (None, True):
+        config = self._get(self.config_init, "trainer")
+        if config.logger in (None, True):
             kwargs["logger"] = False  # RunDirectory adds the default one when training starts
+        if config.precision is None:
+            kwargs["precision"] = _default_precision(config.accelerator)
         try:
-            return super().instantiate_trainer(**kwargs)
+            trainer = super().instantiate_trainer(**kwargs)
         except (ValueError, MisconfigurationException) as error:
             raise UserError(f"trainer: {' '.join(str(error).split())}") from error
+        callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]  # a connector sets it
+        place = len(callbacks) - 1  # after everything that counts, before the checkpoints
+        callbacks.insert(place, self._graceful_stop)
+        callbacks.insert(
+            place, ResumeGuard(allow_changes=bool(self._get(self.config, "allow_changes")))
+        )
+        return trainer
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run that this command trained was lost."""
+        return (
+            self.subcommand == "fit" and callback_of(self.trainer, RunRecord).status == "diverged"
+        )
+
+
+def _default_precision(accelerator: str) -> Literal["32-true", "bf16-mixed"]:
+    """bfloat16 autocast where a GPU does it in hardware, else float32."""
+    on_gpu = accelerator not in ("cpu", "mps", "tpu") and torch.cuda.is_available()
+    return "bf16-mixed" if on_gpu and torch.cuda.is_bf16_supported() else "32-true"
 
 
 def _existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
@@ -210,6 +258,8 @@ def _refuse_used(run_dir: Path) -> None:
             finished = read_run_file(run_dir / RUN_FILE).status in ("complete", "diverged")
         except RecordError as error:
             raise UserError(f"{run_dir / RUN_FILE}: {error}; choose another --run.dir") from error
+    if any(run_dir.glob("hpc_ckpt_*.ckpt")):  # SLURM requeued this run: Lightning resumes it
+        return
     if finished or (run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT).exists():
         raise UserError(
             f"run directory {run_dir} already holds a run: resume it with --ckpt_path last, or "

@@ -21,10 +21,10 @@ VOCAB = 300
 
 
 class Sleep(Callback):
-    """Makes each step take a tenth of a second."""
+    """Makes each batch take a twentieth of a second."""
 
     def on_train_batch_end(self, *_) -> None:
-        time.sleep(0.1)
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -189,13 +189,25 @@ def assert_equal(a, b) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kill_at", "workers"), [(9, 0), (23, 0), (16, 2)])
-def test_a_killed_run_resumes_bit_for_bit(config, tmp_path, kill_at, workers):
-    """SIGKILL in the middle; weights, optimizer, data order, counters and loss as uninterrupted."""
+@pytest.mark.parametrize(
+    ("kill_at", "workers", "accumulate", "signum"),
+    [
+        (9, 0, 1, signal.SIGKILL),
+        (23, 2, 1, signal.SIGKILL),
+        (16, 0, 3, signal.SIGKILL),
+        (18, 0, 2, signal.SIGTERM),
+        (10, 2, 1, signal.SIGUSR1),
+    ],
+)
+def test_an_interrupted_run_resumes_bit_for_bit(
+    config, tmp_path, kill_at, workers, accumulate, signum
+):
+    """Weights, optimizer, data order, counters and loss are those of an uninterrupted run."""
     arguments = [
         f"--config={config}",
         "--horizon.steps=40",
         f"--data.num_workers={workers}",
+        f"--trainer.accumulate_grad_batches={accumulate}",
         "--trainer.log_every_n_steps=1",
     ]
     assert main(["fit", *arguments, f"--run.dir={tmp_path / 'straight'}"]) == 0
@@ -220,10 +232,18 @@ def test_a_killed_run_resumes_bit_for_bit(config, tmp_path, kill_at, workers):
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    time.sleep(0.1 * (kill_at % 7))
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert read_run_file(killed / "run.json").status == "running"
+    time.sleep(0.05 * accumulate * (kill_at % 7))
+    if signum == signal.SIGKILL:
+        os.killpg(process.pid, signum)
+        process.wait()
+        assert read_run_file(killed / "run.json").status == "running"
+    else:
+        process.send_signal(signum)
+        assert process.wait() == 128 + signum
+        record = read_run_file(killed / "run.json")
+        assert record.status == "stopped"
+        written = read_checkpoint(killed / "checkpoints" / "last.ckpt")
+        assert written.progress == record.progress  # the step it was in is not lost
     assert main(["fit", *arguments, f"--run.dir={killed}", "--ckpt_path=last"]) == 0
     last = Path("checkpoints") / "last.ckpt"
     assert_equal(state(killed / last), state(tmp_path / "straight" / last))
@@ -238,10 +258,13 @@ def test_a_killed_run_resumes_bit_for_bit(config, tmp_path, kill_at, workers):
     assert len(list(killed.glob("metrics*.csv"))) == 2
 
 
-def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path):
+def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path, capsys):
     """Lightning's own CLI would take model.head_lr from the checkpoint, silently."""
     assert fit(config, "--trainer.max_steps=7") == 0
-    assert fit(config, "--ckpt_path=last", "--model.norm_lr=0.123") == 0
+    changed = ("--ckpt_path=last", "--model.norm_lr=0.123")
+    assert fit(config, *changed) == 2
+    assert "model.norm_lr 0.123 instead of 0.005" in capsys.readouterr().err
+    assert fit(config, *changed, "--allow_changes=true") == 0
     second = next((tmp_path / "run").glob("config-step*.yaml"))
     assert yaml.safe_load(second.read_text())["model"]["norm_lr"] == 0.123
 

@@ -1,5 +1,6 @@
 """Checkpoints that are whole or absent: written beside, read back, renamed."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing_extensions import override
 from looped.callbacks.horizon import Horizon
 from looped.callbacks.lookup import callback_of
 from looped.errors import UserError
-from looped.record import CHECKPOINT_DIR, LAST_CHECKPOINT, read_checkpoint
+from looped.record import CHECKPOINT_DIR, LAST_CHECKPOINT, RecordError, read_checkpoint
 
 
 class Checkpoints(Checkpoint):
@@ -50,24 +51,36 @@ class Checkpoints(Checkpoint):
         step = trainer.global_step
         due = step % self.every_n_steps == 0 and step > self._saved_step
         if due and not callback_of(trainer, Horizon).reached(trainer):
-            self._save(trainer)
+            self.save(trainer)
 
     @override
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._save(trainer)
+        self.save(trainer)
 
-    def _save(self, trainer: Trainer) -> None:
-        """Collective: every rank calls it, rank zero alone touches files."""
+    def save(self, trainer: Trainer) -> None:
+        """Write a checkpoint now; collective, every rank calls it, rank zero alone renames.
+
+        Raises:
+            UserError: it cannot be written; the previous checkpoint is then intact.
+        """
         directory = Path(trainer.default_root_dir) / CHECKPOINT_DIR
         target = directory / f"step={trainer.global_step:08d}.ckpt"
         unfinished = directory / f".{target.name}"
-        trainer.save_checkpoint(unfinished)
-        if trainer.is_global_zero:
-            read_checkpoint(unfinished)  # raises when what lies on disk is not what was meant
-            os.replace(unfinished, target)
-            _link(directory / LAST_CHECKPOINT, target.name)
-            for old in sorted(directory.glob("step=*.ckpt"))[: -self.keep]:
-                old.unlink()
+        try:
+            trainer.save_checkpoint(unfinished, weights_only=False)
+            if trainer.is_global_zero:
+                read_checkpoint(unfinished)  # what lies on disk is what was meant
+                os.replace(unfinished, target)
+                _link(directory / LAST_CHECKPOINT, target.name)
+                for old in sorted(directory.glob("step=*.ckpt"))[: -self.keep]:
+                    old.unlink()
+        except (OSError, RuntimeError, RecordError) as error:  # torch reports a full disk so
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise UserError(
+                f"checkpoint {target} cannot be written: {' '.join(str(error).split())}; the "
+                "earlier one is intact: make room and resume with --ckpt_path last"
+            ) from error
         trainer.strategy.barrier("checkpoint")
         self._saved_step = trainer.global_step
 

@@ -1,9 +1,12 @@
 """Stops a run at its planned horizon and has the loss measured there."""
 
+import time
+from dataclasses import replace
 from typing import Any
 
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.utilities import rank_zero_info
+from lightning.pytorch.utilities import rank_zero_info, rank_zero_warn
 from typing_extensions import override
 
 from looped.callbacks.compute import Compute
@@ -61,10 +64,27 @@ class Horizon(Callback):
         pl_module.plan = self.plan
         if trainer.max_steps == -1:  # a lower limit of the user's own stays in force
             trainer.fit_loop.epoch_loop.max_steps = self.plan.steps
-        rank_zero_info(
-            f"Plan: {self.plan.steps:,} steps of {self.plan.tokens_per_step:,} tokens = "
-            f"{self.plan.tokens:,} tokens, {self.plan.train_flops:.3g} FLOPs"
+
+    @override
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert self.plan is not None
+        plan = self.plan
+        text = (
+            f"Plan: {plan.steps:,} steps of {plan.tokens_per_step:,} tokens = {plan.tokens:,} "
+            f"tokens, {plan.train_flops:.3g} FLOPs"
         )
+        rows: int | None = getattr(trainer.datamodule, "train_rows", None)  # type: ignore[attr-defined]
+        if rows is not None:
+            assert isinstance(pl_module, LoopedLM)
+            epochs = plan.tokens / (rows * pl_module.architecture.seq_len)
+            text += f", {epochs:.2f} epochs"
+            if epochs > 1:
+                rank_zero_warn(
+                    f"the horizon is {epochs:.2f} epochs over the data: the law assumes fresh "
+                    "tokens, so shorten it or prepare more text"
+                )
+        left_s = (plan.steps - trainer.global_step) * _step_s(trainer, pl_module, plan)
+        rank_zero_info(f"{text}, about {_duration(left_s)}")
 
     @override
     def on_train_batch_end(
@@ -95,3 +115,28 @@ def _rows_per_step(trainer: Trainer) -> int:
             "an attribute batch_size"
         )
     return batch_size * trainer.accumulate_grad_batches * trainer.world_size
+
+
+def _step_s(trainer: Trainer, pl_module: LightningModule, plan: TrainingPlan) -> float:
+    """Seconds that an optimizer step will take, from a forward pass timed on one row.
+
+    A row's forward pass costs a third of its training FLOPs, truncated passes aside, which train
+    at the price of the forward pass alone.
+    """
+    assert isinstance(pl_module, LoopedLM)
+    architecture = pl_module.architecture
+    row = torch.zeros(1, architecture.seq_len, dtype=torch.long, device=pl_module.device)
+    with torch.no_grad(), trainer.precision_plugin.forward_context():
+        pl_module.network(row)  # the first pass pays for allocations and compilation
+        started = time.perf_counter()
+        pl_module.network(row).sum().item()  # .item() waits for the device
+        forward_s = time.perf_counter() - started
+    untruncated = replace(architecture, truncation_depth=None).flops_per_token()
+    rows_per_step = plan.tokens_per_step / architecture.seq_len / trainer.world_size
+    return forward_s * 3 * rows_per_step * architecture.flops_per_token() / untruncated
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

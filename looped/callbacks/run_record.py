@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities import rank_zero_info
 from typing_extensions import override
 
 from looped import __version__
 from looped.callbacks.compute import Compute
+from looped.callbacks.divergence import Divergence
 from looped.callbacks.horizon import Horizon
 from looped.callbacks.lookup import callback_of
 from looped.callbacks.validation_loss import ValidationLoss
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
+from looped.optimizers.recipe import group_table
 from looped.record import CHECKPOINT_KEY, Record, Status
 
 LIBRARIES = ("torch", "lightning", "litdata", "torchmetrics")
@@ -50,11 +53,18 @@ class RunRecord(Callback):
         self.name = Path(dir).resolve().name if name is None else name
         self.status: Status = "running"
         self._started = ""
+        self._groups: list[dict[str, Any]] = []
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.status = "running"
         self._started = self._started or datetime.now(UTC).isoformat(timespec="seconds")
+        self._groups = group_table(trainer.optimizers[0])
+        for row in self._groups:
+            rank_zero_info(
+                f"{row['group']:<9} {row['rule']:<6} {row['parameters']:>13,} parameters, "
+                f"learning rate {row['lr']:.3g}"
+            )
         self._write(trainer, pl_module)
 
     @override
@@ -94,6 +104,8 @@ class RunRecord(Callback):
         checkpoint[CHECKPOINT_KEY] = self.record(trainer, pl_module).as_json()
 
     def _final_status(self, trainer: Trainer) -> Status:
+        if callback_of(trainer, Divergence).step is not None:
+            return "diverged"
         entries = callback_of(trainer, ValidationLoss).entries
         measured = bool(entries) and entries[-1].step == trainer.global_step
         if not (measured and callback_of(trainer, Horizon).reached(trainer)):
@@ -142,9 +154,11 @@ class RunRecord(Callback):
                 "epochs": compute.tokens / epoch_tokens if epoch_tokens else None,
                 "planned_steps": plan.steps,
                 "planned_tokens": plan.tokens,
+                "diverged_step": callback_of(trainer, Divergence).step,
             },
             validation=list(callback_of(trainer, ValidationLoss).entries),
             data=None if describe is None else describe(),
+            optimizer=self._groups,
         )
 
     @override

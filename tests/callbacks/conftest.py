@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from looped.callbacks.checkpoints import Checkpoints
 from looped.callbacks.compute import Compute
+from looped.callbacks.divergence import Divergence
 from looped.callbacks.horizon import Horizon
 from looped.callbacks.run_record import RunRecord
 from looped.callbacks.validation_loss import ValidationLoss
@@ -79,6 +80,7 @@ class Run:
         self.validation = ValidationLoss(every_n_steps=validate_every)
         self.horizon = Horizon(steps=steps)
         self.record = RunRecord(str(self.directory))
+        self.divergence = Divergence()
         self.checkpoints = Checkpoints(every_n_steps=every_n_steps, keep=keep)
         measuring = [
             self.checkpoints,  # Lightning moves checkpoint callbacks to the end
@@ -86,6 +88,7 @@ class Run:
             self.validation,
             self.horizon,
             self.record,
+            self.divergence,
         ]
         self.model = LoopedLM(**(MODEL | (model or {})))
         self.data = MadeUpTokens(batch_size)

@@ -48,13 +48,13 @@ def test_nothing_is_written_between_the_last_step_and_its_validation(run):
 def test_accumulation_saves_each_step_once(run, monkeypatch):
     """Within a step several batches end at the same global step."""
     written = []
-    original = Checkpoints._save
+    original = Checkpoints.save
 
     def spy(self, trainer):
         written.append(trainer.global_step)
         original(self, trainer)
 
-    monkeypatch.setattr(Checkpoints, "_save", spy)
+    monkeypatch.setattr(Checkpoints, "save", spy)
     run.fit(steps=6, every_n_steps=2, accumulate_grad_batches=3)
     assert written == [2, 4, 6]
 
@@ -71,9 +71,28 @@ def test_a_failed_write_leaves_the_previous_checkpoint(run, monkeypatch):
         return original(*args, **kwargs)
 
     monkeypatch.setattr(torch, "save", full_disk)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(UserError, match="No space left on device; the earlier one is intact"):
         run.fit(steps=6, every_n_steps=2)
     assert read_checkpoint(run.last).progress["step"] == 2
+    assert names(run) == ["last.ckpt", "step=00000002.ckpt"]
+
+
+def test_a_checkpoint_that_does_not_read_back_is_no_checkpoint(run, monkeypatch):
+    """A disk that swallows bytes without an error must not replace a good checkpoint."""
+    original = torch.save
+    calls = []
+
+    def swallow(content, target, *args, **kwargs):
+        original(content, target, *args, **kwargs)
+        calls.append(target)
+        if len(calls) > 1:
+            target.seek(100)
+            target.truncate()
+
+    monkeypatch.setattr(torch, "save", swallow)
+    with pytest.raises(UserError, match="truncated or damaged"):
+        run.fit(steps=6, every_n_steps=2)
+    assert names(run) == ["last.ckpt", "step=00000002.ckpt"]
 
 
 @pytest.mark.parametrize("arguments", [{"every_n_steps": 0}, {"keep": 0}], ids=str)

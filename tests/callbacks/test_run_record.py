@@ -36,7 +36,10 @@ def test_a_complete_run_leaves_one_record_in_both_places(run):
         "epochs": 6 * 2 / 40,
         "planned_steps": 6,
         "planned_tokens": 6 * 2 * SEQ_LEN,
+        "diverged_step": None,
     }
+    assert [row["group"] for row in record.optimizer] == ["matrices", "embed", "head", "norms"]
+    assert sum(row["parameters"] for row in record.optimizer) == record.params["total"]
     assert record.data["fingerprint"] == "made up"
     assert record.versions["torch"].split("+")[0] == torch.__version__.split("+")[0]
 
