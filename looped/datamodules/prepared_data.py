@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from looped.atomic_write import write_atomically
+from looped.datamodules.directory import Directory
 from looped.datamodules.row_store import RowStoreError, count_rows, hash_rows
 from looped.errors import UserError
 
@@ -105,43 +106,46 @@ class PreparedData:
         content = {"schema": SCHEMA, "fingerprint": self.fingerprint} | asdict(self)
         write_atomically(directory / DATA_FILE, json.dumps(content, indent=2) + "\n")
 
-    def verify(self, directory: Path, *, full: bool | None = None) -> None:
+    def verify(self, directory: Directory | Path | str, *, full: bool | None = None) -> None:
         """Check that the files are what was written.
 
         Args:
             directory: where they are.
-            full: read every token; false looks at sizes only, and null decides by the size.
+            full: read every token; false looks at sizes only, and null reads what is small and on
+                this machine.
 
         Raises:
             UserError: something is missing or changed; the message names it.
         """
         try:
-            self._verify(directory, full)
+            self._verify(Directory.at(directory), full)
         except RowStoreError as error:
             raise UserError(
                 f"the prepared data in {directory} is damaged: {error};"
                 " remove the directory and prepare it again"
             ) from error
 
-    def _verify(self, directory: Path, full: bool | None) -> None:
-        self._verify_tokenizer(directory / TOKENIZER_FILE)
+    def _verify(self, directory: Directory, full: bool | None) -> None:
+        self._verify_tokenizer(directory)
         for name, split in self._splits().items():
-            rows = count_rows(directory / name, row_length=self.row_length, dtype=self.dtype)
+            rows = count_rows(directory.joined(name), row_length=self.row_length, dtype=self.dtype)
             if rows != split.rows:
                 raise RowStoreError(f"{name} holds {rows} rows, {split.rows} were written")
         if full is None:
-            full = self.stored_bytes() <= FULL_CHECK_BYTES
+            full = not directory.is_remote and self.stored_bytes() <= FULL_CHECK_BYTES
         for name, split in self._splits().items() if full else ():
-            sha256 = hash_rows(directory / name, row_length=self.row_length, dtype=self.dtype)
+            sha256 = hash_rows(directory.joined(name), row_length=self.row_length, dtype=self.dtype)
             if sha256 != split.sha256:
                 raise RowStoreError(f"the tokens of {name} were changed")
 
-    def _verify_tokenizer(self, path: Path) -> None:
+    def _verify_tokenizer(self, directory: Directory) -> None:
         if self.tokenizer_sha256 is None:
             return
-        if not path.is_file():
-            raise RowStoreError(f"{TOKENIZER_FILE} is missing")
-        if sha256_of(path.read_bytes()) != self.tokenizer_sha256:
+        try:
+            content = directory.read(TOKENIZER_FILE)
+        except OSError as error:
+            raise RowStoreError(f"{TOKENIZER_FILE} is missing") from error
+        if sha256_of(content) != self.tokenizer_sha256:
             raise RowStoreError(f"{TOKENIZER_FILE} was changed")
 
     def stored_bytes(self) -> int:
@@ -155,34 +159,35 @@ class PreparedData:
         return {name: getattr(self, name) for name in SPLITS}
 
 
-def read_prepared(directory: Path) -> PreparedData:
+def read_prepared(directory: Directory | Path | str) -> PreparedData:
     """Read data.json; the rows are not looked at (see `PreparedData.verify`).
 
     Raises:
         UserError: the directory is missing, empty, half-written, foreign or of another version;
             the message says which, and what to type.
     """
+    directory = Directory.at(directory)
     hint = f"make it with: {EXAMPLE.format(directory)}"
     if not directory.exists():
         raise UserError(f"no prepared data in {directory}: it does not exist; {hint}")
-    if not directory.is_dir():
+    if not directory.is_directory():
         raise UserError(f"no prepared data in {directory}: it is not a directory")
-    path = directory / DATA_FILE
-    if not path.is_file():
-        state = "half-written or something else" if any(directory.iterdir()) else "empty"
+    if directory.size(DATA_FILE) is None:
+        state = "empty" if directory.is_empty() else "half-written or something else"
         raise UserError(f"no prepared data in {directory}: it is {state} (no {DATA_FILE}); {hint}")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(directory.read(DATA_FILE))
         schema = content["schema"]
         if schema == SCHEMA:
             known = {field.name: content[field.name] for field in fields(PreparedData)}
             known |= {name: Split(**content[name]) for name in SPLITS}
             data = PreparedData(**known)
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
+        raise UserError(f"cannot read {directory}/{DATA_FILE}: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path} was not written by looped or is damaged; remove {directory} and {hint}"
+            f"{directory}/{DATA_FILE} was not written by looped or is damaged; remove {directory}"
+            f" and {hint}"
         ) from error
     if schema != SCHEMA:
         raise UserError(
@@ -190,7 +195,10 @@ def read_prepared(directory: Path) -> PreparedData:
             f" reads {SCHEMA}); remove it and {hint}"
         )
     if content.get("fingerprint") != data.fingerprint:
-        raise UserError(f"{path} was changed after it was written; remove {directory} and {hint}")
+        raise UserError(
+            f"{directory}/{DATA_FILE} was changed after it was written; remove {directory} and"
+            f" {hint}"
+        )
     return data
 
 

@@ -1,6 +1,5 @@
 """Prepared tokens for the Lightning Trainer."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -8,6 +7,7 @@ from lightning import LightningDataModule
 from torch.utils.data import DataLoader
 
 from looped.datamodules.batches import PlannedBatches, TrainStream
+from looped.datamodules.directory import Directory
 from looped.datamodules.prepared_data import TOKENIZER_FILE, PreparedData, read_prepared
 from looped.datamodules.row_order import deal_in_order
 from looped.datamodules.row_reader import Batch, RowReader
@@ -21,7 +21,8 @@ class TokenDataModule(LightningDataModule):
     Batches are `(inputs, targets)`, int64 (B, T) each, not contiguous.
 
     Args:
-        data_dir: directory made by `looped prepare`.
+        data_dir: directory made by `looped prepare`: a path, the URL of a copy in an object store,
+            or `local:PATH` on a slow disk; chunks of the latter two are cached by litdata.
         batch_size: rows per batch and process.
         seq_len: T that the model expects, in tokens; null takes what the directory holds.
         vocab_size: number of tokens that the model expects, not padded; null takes what the
@@ -76,7 +77,7 @@ class TokenDataModule(LightningDataModule):
                 fewer rows than one batch.
         """
         if self._data is None:
-            directory = Path(self.data_dir)
+            directory = Directory(self.data_dir)
             data = read_prepared(directory)
             self._check_expectations(data)
             data.verify(directory)
@@ -150,10 +151,10 @@ class TokenDataModule(LightningDataModule):
                     f" looped prepare"
                 )
 
-    def _take(self, data: PreparedData, directory: Path) -> None:
+    def _take(self, data: PreparedData, directory: Directory) -> None:
         self.token_bytes = torch.zeros(data.vocab_size, dtype=torch.int64)
         if data.tokenizer is not None:
-            stored = (directory / TOKENIZER_FILE).read_text(encoding="utf-8")
+            stored = directory.read(TOKENIZER_FILE).decode("utf-8")
             tokenizer = Tokenizer.from_json(stored, bos=data.bos)
             self.token_bytes = torch.from_numpy(tokenizer.token_bytes())
         self.seq_len = data.seq_len
@@ -172,7 +173,8 @@ class TokenDataModule(LightningDataModule):
             )
 
     def _reader(self, split: str) -> RowReader:
-        return RowReader(str(Path(self.data_dir) / split), row_length=self._prepared.row_length)
+        directory = Directory(self.data_dir).joined(split)
+        return RowReader(directory.address, row_length=self._prepared.row_length)
 
     def _place(self) -> tuple[int, int]:
         """Rank of this process and number of processes."""

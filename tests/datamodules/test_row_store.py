@@ -3,11 +3,15 @@
 import hashlib
 import json
 import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from litdata import StreamingDataset
 from litdata.streaming.item_loader import TokensLoader
+from litdata.streaming.writer import BinaryWriter
 
 from looped.datamodules.row_store import (
     RowStoreError,
@@ -41,6 +45,35 @@ def test_litdata_reads_every_row_and_token(tmp_path, dtype, chunk_bytes):
     dataset = StreamingDataset(str(tmp_path / "d"), item_loader=TokensLoader(ROW))
     assert len(dataset) == 23
     assert np.array_equal(np.stack(list(dataset)), rows)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+def test_the_files_are_those_of_litdatas_own_writer(tmp_path, dtype):
+    """Without it, a change of litdata's format could make new data unreadable one day."""
+    rows = some_rows(23, dtype)
+    write(tmp_path / "ours", rows, chunk_bytes=7 * rows[0].nbytes)
+    writer = BinaryWriter(
+        str(tmp_path / "theirs"), chunk_size=7 * ROW, item_loader=TokensLoader(ROW)
+    )
+    for number, first in enumerate(range(0, 23, 7)):
+        writer.add_item(number, rows[first : first + 7].reshape(-1))
+    writer.done()
+    theirs = json.loads(Path(writer.write_chunks_index()).read_text())
+    ours = json.loads((tmp_path / "ours" / "index.json").read_text())
+    ours.pop("updated_at")
+    assert ours == theirs
+    for chunk in ours["chunks"]:
+        name = chunk["filename"]
+        assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "theirs" / name).read_bytes()
+
+
+def test_writing_does_not_need_torch():
+    """Without it, a preparation would take half a gigabyte more."""
+    program = (
+        "import sys, looped.datamodules.prepare, looped.datamodules.inspection;"
+        "assert not {'torch', 'litdata'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_count_and_hash_are_those_of_the_tokens(tmp_path):
