@@ -172,6 +172,8 @@ def _document_rows(
         raise UserError(f"unknown packing {packing!r}: choose {' or '.join(PACKERS)}")
     if not 0.0 < val_fraction < 1.0:
         raise UserError(f"val_fraction {val_fraction}: the validation share lies between 0 and 1")
+    if not -(2**63) <= seed < 2**63:
+        raise UserError(f"seed {seed}: use one of 64 bits")
     if max_documents is not None and max_documents < 1:
         raise UserError(f"max_documents {max_documents}: read at least 1 document")
     bpe_size(tokenizer)  # refuses a size that cannot be

@@ -35,9 +35,12 @@ class PrepareProgress:
     Args:
         wanted: false turns every method into a pass-through.
         total_bytes: size of the source; null when unknown, then no time left is shown.
+        console: where to draw; null means stderr.
     """
 
-    def __init__(self, *, wanted: bool, total_bytes: int | None) -> None:
+    def __init__(
+        self, *, wanted: bool, total_bytes: int | None, console: Console | None = None
+    ) -> None:
         self._total_bytes = total_bytes
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -46,7 +49,7 @@ class PrepareProgress:
             _Rate(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console or Console(stderr=True),
             disable=not wanted,
             transient=True,
         )

@@ -66,8 +66,13 @@ class DocumentSplit:
         """Every kept document in the order of the source; counts what is skipped."""
         self.skipped = SkipCounts()
         seen: set[bytes] = set()
+        unencodable = 0
         for document in islice(self._source.documents(), self._max_documents):
-            content = document.text.encode("utf-8")
+            try:
+                content = document.text.encode("utf-8")
+            except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+                unencodable += 1
+                continue
             if not content:
                 self.skipped.empty += 1
                 continue
@@ -77,7 +82,7 @@ class DocumentSplit:
                 continue
             seen.add(digest)
             yield SplitDocument(document.text, len(content), self._held_out(document, digest))
-        self.skipped.undecodable = self._source.undecodable
+        self.skipped.undecodable = self._source.undecodable + unencodable
 
     def _held_out(self, document: Document, digest: bytes) -> bool:
         if document.held_out is not None:

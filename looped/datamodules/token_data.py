@@ -82,8 +82,9 @@ class TokenDataModule(LightningDataModule):
             self._check_expectations(data)
             data.verify(directory)
             self._take(data, directory)
-        if stage == "fit":
-            self._check_rows()
+        self._val_plan()
+        if stage in (None, "fit"):
+            self._check_train_rows()
 
     def train_dataloader(self) -> TrainStream:
         """Shuffled batches of `batch_size` rows, equally many on every rank."""
@@ -103,12 +104,8 @@ class TokenDataModule(LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """Every validation row once, in order; the last batch may be smaller."""
-        rank, world_size = self._place()
-        plan = deal_in_order(
-            self.val_rows, batch_size=self.batch_size, rank=rank, world_size=world_size
-        )
         return DataLoader(
-            PlannedBatches(self._reader("val"), plan),
+            PlannedBatches(self._reader("val"), self._val_plan()),
             batch_size=None,
             num_workers=self.num_workers,
             pin_memory=torch.cuda.is_available(),
@@ -163,7 +160,7 @@ class TokenDataModule(LightningDataModule):
         self.val_rows = data.val.rows
         self._data = data
 
-    def _check_rows(self) -> None:
+    def _check_train_rows(self) -> None:
         _, world_size = self._place()
         if self.train_rows < self.batch_size * world_size:
             raise UserError(
@@ -171,6 +168,12 @@ class TokenDataModule(LightningDataModule):
                 f" {self.batch_size} for each of {world_size} processes: use a smaller batch_size"
                 " or prepare more text"
             )
+
+    def _val_plan(self) -> list[range]:
+        rank, world_size = self._place()
+        return deal_in_order(
+            self.val_rows, batch_size=self.batch_size, rank=rank, world_size=world_size
+        )
 
     def _reader(self, split: str) -> RowReader:
         directory = Directory(self.data_dir).joined(split)

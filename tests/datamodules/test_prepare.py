@@ -162,6 +162,7 @@ def test_a_directory_with_other_files_is_refused(prepare_corpus, tmp_path):
         ({"seq_len": None}, "source text needs a row length: give --seq_len"),
         ({"packing": "tight"}, "unknown packing 'tight': choose concat or best_fit"),
         ({"max_documents": 0}, "max_documents 0"),
+        ({"seed": 2**63}, "seed 9223372036854775808"),
         ({"source": "txt"}, "did you mean text"),
         ({"val_fraction": 1e-9}, "no document fell into the val split"),
         ({"seq_len": 100_000}, "tokens of the train split do not fill one row"),

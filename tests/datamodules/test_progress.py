@@ -1,6 +1,11 @@
 """The progress display shows what goes by and changes nothing."""
 
+import io
+import re
+import time
+
 import pytest
+from rich.console import Console
 
 from looped.datamodules.progress import PrepareProgress
 from looped.datamodules.split import SplitDocument
@@ -17,3 +22,13 @@ def test_documents_pass_unchanged(wanted, total, capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert wanted or captured.err == ""
+
+
+def test_speed_and_time_left_are_shown():
+    """Without it, nobody would know whether to wait for minutes or for days."""
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=200)
+    with PrepareProgress(wanted=True, total_bytes=100, console=console) as progress:
+        for _ in progress.follow(DOCUMENTS, "working"):
+            time.sleep(0.15)  # the display is drawn ten times a second
+    assert re.search(r"working .* 40 % .* documents/s  .* MB/s left .*0:00:0", screen.getvalue())

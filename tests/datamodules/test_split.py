@@ -70,3 +70,16 @@ def test_bytes_are_those_of_utf8():
     """Without it, bits per byte would be per character."""
     (document,) = DocumentSplit(Listed(["é日"]), seed=0, val_fraction=0.5).documents()
     assert document.bytes == 5
+
+
+def test_text_that_no_bytes_can_hold_is_skipped_and_counted():
+    """Without it, one half of a surrogate pair in a JSON file would be a traceback."""
+    split = DocumentSplit(Listed(["a", "b\ud800"]), seed=0, val_fraction=0.5)
+    assert [document.text for document in split.documents()] == ["a"]
+    assert split.skipped.undecodable == 3 + 1
+
+
+def test_reading_stops_after_max_documents():
+    """Without it, an endless dataset would be read to its end."""
+    split = DocumentSplit(Listed(["a", "", "b", "c"]), seed=0, val_fraction=0.5, max_documents=3)
+    assert [document.text for document in split.documents()] == ["a", "b"]
