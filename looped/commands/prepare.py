@@ -10,7 +10,6 @@ checks every token of it and shows what it holds.
 """
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from looped.errors import UserError
@@ -131,9 +130,8 @@ def _inspect(arguments: argparse.Namespace) -> int:
     for option in ("source", "out"):
         if getattr(arguments, option) is not None:
             raise UserError(f"--inspect only looks: leave out --{option}")
-    directory = Path(arguments.inspect)
-    data, rows = inspect_prepared(directory, rows_per_split=_ROWS_SHOWN)
-    print(f"{directory} holds every token that was prepared from {data.source}")
+    data, rows = inspect_prepared(arguments.inspect, rows_per_split=_ROWS_SHOWN)
+    print(f"{arguments.inspect} holds every token that was prepared from {data.source}")
     _print_counts(data)
     for row in rows:
         shown = (
@@ -151,7 +149,7 @@ def _unescaped(separator: str | None) -> str | None:
 
 
 def _print_counts(data: "PreparedData") -> None:
-    print(f"  {'':<6}{'documents':>11}{'MB':>9}{'tokens':>13}{'cropped':>9}{'rows':>10}")
+    print(f"  {'':<6}{'documents':>12}{'MB':>10}{'tokens':>16}{'cropped':>15}{'rows':>12}")
     for name, split in (("train", data.train), ("val", data.val)):
         print(f"  {name:<6}{_counts(split)}")
     if data.skipped:
@@ -165,6 +163,6 @@ def _print_counts(data: "PreparedData") -> None:
 
 def _counts(split: "Split") -> str:
     return (
-        f"{split.documents:>11,}{split.bytes / 1e6:>9.2f}{split.tokens:>13,}"
-        f"{split.cropped:>9,}{split.rows:>10,}"
+        f"{split.documents:>12,}{split.bytes / 1e6:>10,.2f}{split.tokens:>16,}"
+        f"{split.cropped:>15,}{split.rows:>12,}"
     )

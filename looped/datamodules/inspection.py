@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from looped.datamodules.directory import Directory
 from looped.datamodules.prepared_data import SPLITS, TOKENIZER_FILE, PreparedData, read_prepared
 from looped.datamodules.tokenizer import Tokenizer
 
@@ -23,7 +24,9 @@ class RowText:
     text: str
 
 
-def inspect_prepared(directory: Path, *, rows_per_split: int) -> tuple[PreparedData, list[RowText]]:
+def inspect_prepared(
+    directory: Directory | Path | str, *, rows_per_split: int
+) -> tuple[PreparedData, list[RowText]]:
     """Check every token of a prepared directory and decode its first rows.
 
     Args:
@@ -33,20 +36,21 @@ def inspect_prepared(directory: Path, *, rows_per_split: int) -> tuple[PreparedD
     Raises:
         UserError: the directory is missing, changed or damaged.
     """
+    directory = Directory.at(directory)
     data = read_prepared(directory)
     data.verify(directory, full=True)
     return data, list(_decoded_rows(data, directory, rows_per_split))
 
 
-def _decoded_rows(data: PreparedData, directory: Path, count: int) -> Iterator[RowText]:
+def _decoded_rows(data: PreparedData, directory: Directory, count: int) -> Iterator[RowText]:
     from looped.datamodules.row_reader import RowReader
 
     tokenizer = None
     if data.tokenizer is not None:
-        stored = (directory / TOKENIZER_FILE).read_text(encoding="utf-8")
+        stored = directory.read(TOKENIZER_FILE).decode("utf-8")
         tokenizer = Tokenizer.from_json(stored, bos=data.bos)
     for split, rows in zip(SPLITS, (data.train.rows, data.val.rows), strict=True):
-        reader = RowReader(str(directory / split), row_length=data.row_length)
+        reader = RowReader(directory.joined(split).address, row_length=data.row_length)
         for number in range(min(count, rows)):
             inputs, targets = reader.read([number])
             tokens = [*inputs[0].tolist(), int(targets[0, -1])]

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from looped.atomic_write import write_atomically
 from looped.datamodules.directory import Directory
 from looped.datamodules.row_store import RowStoreError, count_rows, hash_rows
@@ -89,6 +91,8 @@ class PreparedData:
         identity = [
             SCHEMA,
             self.tokenizer_sha256,
+            self.vocab_size,
+            self.bos,
             self.seq_len,
             self.dtype,
             self.train.sha256,
@@ -150,8 +154,6 @@ class PreparedData:
 
     def stored_bytes(self) -> int:
         """Bytes of all rows on disk."""
-        import numpy as np
-
         rows = sum(split.rows for split in self._splits().values())
         return rows * self.row_length * np.dtype(self.dtype).itemsize
 
@@ -178,10 +180,7 @@ def read_prepared(directory: Directory | Path | str) -> PreparedData:
     try:
         content = json.loads(directory.read(DATA_FILE))
         schema = content["schema"]
-        if schema == SCHEMA:
-            known = {field.name: content[field.name] for field in fields(PreparedData)}
-            known |= {name: Split(**content[name]) for name in SPLITS}
-            data = PreparedData(**known)
+        data = _from_json(content) if schema == SCHEMA else None
     except OSError as error:
         raise UserError(f"cannot read {directory}/{DATA_FILE}: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
@@ -189,7 +188,7 @@ def read_prepared(directory: Directory | Path | str) -> PreparedData:
             f"{directory}/{DATA_FILE} was not written by looped or is damaged; remove {directory}"
             f" and {hint}"
         ) from error
-    if schema != SCHEMA:
+    if data is None:
         raise UserError(
             f"{directory} was prepared by another version of looped (schema {schema}, this one"
             f" reads {SCHEMA}); remove it and {hint}"
@@ -200,6 +199,11 @@ def read_prepared(directory: Directory | Path | str) -> PreparedData:
             f" {hint}"
         )
     return data
+
+
+def _from_json(content: dict[str, Any]) -> PreparedData:
+    known = {field.name: content[field.name] for field in fields(PreparedData)}
+    return PreparedData(**known | {name: Split(**content[name]) for name in SPLITS})
 
 
 def sha256_of(content: bytes) -> str:

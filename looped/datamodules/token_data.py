@@ -24,15 +24,14 @@ class TokenDataModule(LightningDataModule):
         data_dir: directory made by `looped prepare`: a path, the URL of a copy in an object store,
             or `local:PATH` on a slow disk; chunks of the latter two are cached by litdata.
         batch_size: rows per batch and process.
-        seq_len: T that the model expects, in tokens; null takes what the directory holds.
+        seq_len: T that the model expects, in tokens; null takes what the directory holds, and
+            `setup` puts that here.
         vocab_size: number of tokens that the model expects, not padded; null takes what the
-            directory holds.
-        num_workers: processes that load training batches; 0 loads in the training process.
+            directory holds, and `setup` puts that here.
+        num_workers: processes that load batches; 0 loads in the training process.
         seed: of the order of the training rows.
 
     Attributes:
-        seq_len: T; known after `setup`.
-        vocab_size: number of tokens, not padded; known after `setup`.
         token_bytes: UTF-8 bytes of each token, int64 (V,), 0 for specials, all 0 when packed rows
             came without their tokenizer; after `setup`.
         train_rows: rows to train on; after `setup`.

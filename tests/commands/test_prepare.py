@@ -22,8 +22,8 @@ def test_the_summary_shows_counts_and_fingerprint(command, tmp_path, capsys):
     assert main(command) == 0
     out = capsys.readouterr().out
     assert f"{tmp_path / 'data'} prepared from text in" in out
-    assert "train           4" in out
-    assert "val             2" in out
+    assert "train            4" in out
+    assert "val              2" in out
     assert "documents skipped: 0 empty, 0 duplicates, 0 undecodable" in out
     assert "tokenizer bpe:270 (270 tokens), T = 8, fingerprint " in out
 
@@ -53,7 +53,7 @@ def test_inspect_shows_counts_and_rows(command, tmp_path, capsys):
     assert main(["prepare", "--inspect", str(tmp_path / "data")]) == 0
     out = capsys.readouterr().out
     assert "holds every token that was prepared from text" in out
-    assert "train           4" in out
+    assert "train            4" in out
     assert "  train row 0: '<|bos|>the text of a; " in out
     assert "  val row 1: " in out
 
