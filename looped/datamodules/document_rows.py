@@ -37,6 +37,9 @@ class DocumentRows:
         seed: of the split.
         val_fraction: expected share of validation documents.
         max_documents: read only so many documents; null reads all.
+
+    Raises:
+        UserError: a value that cannot be; the message names it.
     """
 
     source: Source
@@ -47,6 +50,19 @@ class DocumentRows:
     seed: int
     val_fraction: float
     max_documents: int | None
+
+    def __post_init__(self) -> None:
+        if self.packing not in PACKERS:
+            raise UserError(f"unknown packing {self.packing!r}: choose {' or '.join(PACKERS)}")
+        if not 0.0 < self.val_fraction < 1.0:
+            raise UserError(
+                f"val_fraction {self.val_fraction}: the validation share lies between 0 and 1"
+            )
+        if not -(2**63) <= self.seed < 2**63:
+            raise UserError(f"seed {self.seed}: use one of 64 bits")
+        if self.max_documents is not None and self.max_documents < 1:
+            raise UserError(f"max_documents {self.max_documents}: read at least 1 document")
+        bpe_size(self.tokenizer)  # refuses a size that cannot be
 
     def inventory(self) -> dict[str, Any]:
         """What tells that the source is another than last time."""

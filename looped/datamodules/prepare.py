@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from looped.datamodules.document_rows import DocumentRows
-from looped.datamodules.make_tokenizer import bpe_size
 from looped.datamodules.packed_rows import PackedRows
-from looped.datamodules.packing import PACKERS
 from looped.datamodules.prepared_data import DATA_FILE, PreparedData, read_prepared, sha256_of
 from looped.datamodules.sources import SourceRequest, check_options, open_source
 from looped.datamodules.staging import staging_directory
@@ -112,9 +110,13 @@ def prepare(
     rows: DocumentRows | PackedRows
     if source == "packed-parquet":
         rows = PackedRows(directory=_one(request.paths), seq_len=seq_len, tokenizer=tokenizer)
+    elif seq_len is None:
+        raise UserError(f"source {source} needs a row length: give --seq_len, in tokens")
+    elif tokenizer is None:
+        raise UserError(f"source {source} needs a tokenizer: give --tokenizer, e.g. bpe:1024")
     else:
-        rows = _document_rows(
-            request,
+        rows = DocumentRows(
+            source=open_source(request),
             seq_len=seq_len,
             tokenizer=tokenizer,
             bos=bos,
@@ -149,43 +151,6 @@ def prepare(
         already_complete=already_complete,
         elapsed_s=time.perf_counter() - started,
         data=data,
-    )
-
-
-def _document_rows(
-    request: SourceRequest,
-    *,
-    seq_len: int | None,
-    tokenizer: str | None,
-    bos: str | None,
-    packing: Packing,
-    seed: int,
-    val_fraction: float,
-    max_documents: int | None,
-) -> DocumentRows:
-    """The way from documents to rows, once every value is one that can be."""
-    if seq_len is None:
-        raise UserError(f"source {request.name} needs a row length: give --seq_len, in tokens")
-    if tokenizer is None:
-        raise UserError(f"source {request.name} needs a tokenizer: give --tokenizer, e.g. bpe:1024")
-    if packing not in PACKERS:
-        raise UserError(f"unknown packing {packing!r}: choose {' or '.join(PACKERS)}")
-    if not 0.0 < val_fraction < 1.0:
-        raise UserError(f"val_fraction {val_fraction}: the validation share lies between 0 and 1")
-    if not -(2**63) <= seed < 2**63:
-        raise UserError(f"seed {seed}: use one of 64 bits")
-    if max_documents is not None and max_documents < 1:
-        raise UserError(f"max_documents {max_documents}: read at least 1 document")
-    bpe_size(tokenizer)  # refuses a size that cannot be
-    return DocumentRows(
-        source=open_source(request),
-        seq_len=seq_len,
-        tokenizer=tokenizer,
-        bos=bos,
-        packing=packing,
-        seed=seed,
-        val_fraction=val_fraction,
-        max_documents=max_documents,
     )
 
 
