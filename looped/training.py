@@ -258,9 +258,9 @@ def _refuse_used(run_dir: Path) -> None:
             finished = read_run_file(run_dir / RUN_FILE).status in ("complete", "diverged")
         except RecordError as error:
             raise UserError(f"{run_dir / RUN_FILE}: {error}; choose another --run.dir") from error
-    if any(run_dir.glob("hpc_ckpt_*.ckpt")):  # SLURM requeued this run: Lightning resumes it
-        return
-    if finished or (run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT).exists():
+    requeued = any(run_dir.glob("hpc_ckpt_*.ckpt"))  # by SLURM: Lightning resumes it by itself
+    stopped = (run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT).exists() and not requeued
+    if finished or stopped:
         raise UserError(
             f"run directory {run_dir} already holds a run: resume it with --ckpt_path last, or "
             "choose another --run.dir"

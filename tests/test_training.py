@@ -13,6 +13,7 @@ import torch
 import yaml
 from lightning.pytorch import Callback
 
+from looped import training
 from looped.cli import main
 from looped.record import read_checkpoint, read_run_file
 from tests.conftest import SEQ_LEN
@@ -25,6 +26,14 @@ class Sleep(Callback):
 
     def on_train_batch_end(self, *_) -> None:
         time.sleep(0.05)
+
+
+class Spoil(Callback):
+    """Makes the loss NaN from the fourth step on."""
+
+    def on_train_batch_end(self, trainer, pl_module, *_) -> None:
+        if trainer.global_step == 3:
+            torch.nn.init.constant_(pl_module.network.norm_final.weight, float("nan"))
 
 
 @pytest.fixture
@@ -188,6 +197,14 @@ def assert_equal(a, b) -> None:
         assert a == b
 
 
+def wait_for(path: Path, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert process.poll() is None, "the run ended before it could be interrupted"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kill_at", "workers", "accumulate", "signum"),
@@ -226,12 +243,7 @@ def test_an_interrupted_run_resumes_bit_for_bit(
         ],
         start_new_session=True,
     )
-    wanted = killed / "checkpoints" / f"step={kill_at // 7 * 7:08d}.ckpt"
-    deadline = time.monotonic() + 120
-    while not wanted.exists():
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(killed / "checkpoints" / f"step={kill_at // 7 * 7:08d}.ckpt", process)
     time.sleep(0.05 * accumulate * (kill_at % 7))
     if signum == signal.SIGKILL:
         os.killpg(process.pid, signum)
@@ -256,6 +268,38 @@ def test_an_interrupted_run_resumes_bit_for_bit(
     )
     assert len(list(killed.glob("config*.yaml"))) == 2
     assert len(list(killed.glob("metrics*.csv"))) == 2
+
+
+@pytest.mark.slow
+def test_a_job_that_slurm_requeues_goes_on_by_itself(config, tmp_path, monkeypatch):
+    """SIGUSR1 under SLURM: Lightning saves and requeues; the same command then resumes."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    asked = tmp_path / "asked"
+    (commands / "scontrol").write_text(f"#!/bin/sh\necho $* > {asked}\n")
+    (commands / "scontrol").chmod(0o755)
+    slurm = {"JOB_ID": "7", "NTASKS": "1", "NTASKS_PER_NODE": "1", "PROCID": "0", "LOCALID": "0"}
+    slurm |= {"NODEID": "0", "NODELIST": "localhost", "JOB_NAME": "looped", "STEP_NODELIST": "a"}
+    environment = os.environ | {f"SLURM_{name}": value for name, value in slurm.items()}
+    environment["PATH"] = f"{commands}:{environment['PATH']}"
+    slow = tmp_path / "slow.yaml"
+    slow.write_text("trainer: {callbacks: [{class_path: tests.test_training.Sleep}]}\n")
+    command = [sys.executable, "-m", "looped.cli", "fit", f"--config={config}", f"--config={slow}"]
+    process = subprocess.Popen(command, env=environment)
+    run = tmp_path / "run"
+    wait_for(run / "checkpoints" / "last.ckpt", process)
+    process.send_signal(signal.SIGUSR1)
+    wait_for(asked, process)
+    process.kill()  # as SLURM does when it takes the job back into the queue
+    process.wait()
+    assert asked.read_text().split() == ["requeue", "7"]
+    step = read_checkpoint(run / "hpc_ckpt_1.ckpt").progress["step"]
+    assert step >= 7
+    assert subprocess.run(command, env=environment).returncode == 0
+    record = read_run_file(run / "run.json")
+    assert (record.status, record.progress["tokens"]) == ("complete", 20 * 4 * SEQ_LEN)
+    assert (run / f"config-step={step:08d}.yaml").exists()
+    assert subprocess.run(command, env=environment).returncode == 2
 
 
 def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path, capsys):
@@ -287,3 +331,22 @@ def test_validate_test_and_predict_read_a_checkpoint(config, tmp_path, capsys):
     assert main(["validate", f"--config={config}", "--ckpt_path=last", *more]) == 0
     assert f"{recorded:.6f}"[:7] not in capsys.readouterr().out
     assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "gpu", "expected"),
+    [("auto", True, "bf16-mixed"), ("cpu", True, "32-true"), ("auto", False, "32-true")],
+)
+def test_precision_follows_the_hardware(monkeypatch, accelerator, gpu, expected):
+    """bfloat16 only where a GPU has it and is used."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: gpu)
+    assert training._default_precision(accelerator) == expected
+
+
+def test_a_diverged_run_has_its_own_exit_status(config, tmp_path, capsys):
+    """A script must be able to tell a lost run from a good one."""
+    spoiled = tmp_path / "spoiled.yaml"
+    spoiled.write_text("trainer: {callbacks: [{class_path: tests.test_training.Spoil}]}\n")
+    assert fit(config, f"--config={spoiled}") == 1
+    assert read_run_file(tmp_path / "run" / "run.json").status == "diverged"

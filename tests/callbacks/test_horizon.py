@@ -2,7 +2,9 @@
 
 import pytest
 
+from looped.callbacks.horizon import _duration
 from looped.errors import UserError
+from looped.modules.looped_lm import LoopedLM
 from tests.callbacks.conftest import MODEL, SEQ_LEN
 
 
@@ -55,6 +57,26 @@ def test_budget_counts_the_whole_step(run):
     assert run.compute.train_flops == 3 * flops_per_step
 
 
+def test_the_plan_is_shown_before_training(run, caplog):
+    """Steps, tokens, FLOPs, epochs and time; 20 steps are one epoch here."""
+    flops = 10 * 2 * SEQ_LEN * LoopedLM(**MODEL).architecture.flops_per_token()
+    run.fit(steps=10)
+    (line,) = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Plan:")]
+    expected = f"Plan: 10 steps of 16 tokens = 160 tokens, {flops:.3g} FLOPs, 0.50 epochs, about "
+    assert line.startswith(expected)
+
+
+def test_more_than_one_epoch_warns(run):
+    """The law assumes fresh tokens."""
+    with pytest.warns(UserWarning, match=r"1\.50 epochs over the data"):
+        run.fit(steps=30)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(5, "5 s"), (600, "10 min"), (7200, "2.0 h")])
+def test_durations_in_words(seconds, words):
+    assert _duration(seconds) == words
+
+
 def test_two_horizons_are_refused(run):
     run.prepare()
     run.horizon.tokens = 1e6
@@ -64,7 +86,5 @@ def test_two_horizons_are_refused(run):
 
 
 def test_a_module_without_horizon_says_what_is_missing(run):
-    from looped.modules.looped_lm import LoopedLM
-
     with pytest.raises(UserError, match="Horizon"):
         LoopedLM(**MODEL).configure_optimizers()
