@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from looped.errors import UserError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from looped.scaling.analysis import Analysis
+    from looped.scaling.coverage import Coverage
     from looped.scaling.runs import RunPool
 
 # Named here as well as in looped.scaling, so that --help need not import numpy; a test holds the
@@ -39,6 +41,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recipe", action="append", help="fit this recipe only; may be repeated (default: all)"
     )
     add_fit_arguments(parser)
+    parser.add_argument(
+        "--coverage",
+        type=int,
+        metavar="N",
+        help="simulate N data sets on the design of the runs, with independent and with "
+        "cell-correlated noise, and report how often each kind of interval holds the truth "
+        "(the published runs: about 1 s a data set)",
+    )
+    parser.add_argument(
+        "--noise",
+        type=float,
+        metavar="NATS",
+        help="of --coverage: standard deviation of the loss (default: the fit's residual)",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=2, help="processes that share --coverage (default: 2)"
+    )
     parser.add_argument(
         "--json", metavar="FILE", help=f"write the result as JSON; {STDOUT} = standard output"
     )
@@ -102,11 +121,12 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.scaling.report import print_report
 
     fix = parse_fix(arguments.fix)
-    pool = _pool(arguments)
+    pool = read_pool(arguments)
     names = arguments.recipe or ([arguments.published] if arguments.published else pool.recipes)
     analyses = {
         name: analyse(
             pool.of_recipe(name, match_budgets=arguments.match_budgets),
+            other_runs=_other_plain_runs(pool, name, match_budgets=arguments.match_budgets),
             estimator=arguments.estimator,
             delta=arguments.delta,
             fix=fix,
@@ -120,10 +140,11 @@ def run(arguments: argparse.Namespace) -> int:
     # JSON on standard output must be alone there.
     console = Console(stderr=arguments.json == STDOUT, highlight=False)
     print_report(console, analyses, pool.excluded)
+    coverage = _coverage(arguments, analyses, console) if arguments.coverage is not None else {}
     if arguments.json:
         from looped.scaling.report_json import report_json
 
-        write_json(arguments.json, report_json(analyses, pool.excluded))
+        write_json(arguments.json, report_json(analyses, pool.excluded, coverage=coverage))
     if arguments.out:
         _write_figures(arguments.out, analyses, console)
     return 0
@@ -142,9 +163,14 @@ def parse_fix(texts: list[str]) -> dict[str, float]:
 
 
 def read_pool(arguments: argparse.Namespace) -> "RunPool":
-    """The runs of the given sources."""
+    """The runs of the given sources, or the published ones."""
+    from looped.scaling.published import published_runs
     from looped.scaling.runs import read_runs
 
+    if arguments.published:
+        if arguments.sources:
+            raise UserError(f"--published stands alone: leave out {arguments.sources[0]}")
+        return published_runs()
     if not arguments.sources:
         raise UserError("no runs given: name a directory, a .ckpt or .csv file, or --published")
     return read_runs(
@@ -171,14 +197,51 @@ def write_json(target: str, content: object) -> None:
         raise UserError(f"--json {target} cannot be written: {error.strerror}") from error
 
 
-def _pool(arguments: argparse.Namespace) -> "RunPool":
-    if not arguments.published:
-        return read_pool(arguments)
-    if arguments.sources:
-        raise UserError(f"--published stands alone: leave out {arguments.sources[0]}")
-    from looped.scaling.published import published_runs
+def _other_plain_runs(
+    pool: "RunPool", name: str, *, match_budgets: bool
+) -> "dict[str, pd.DataFrame]":
+    """The same recipe with the other choice of r = 1 runs, where that makes a difference."""
+    own, other = (
+        pool.of_recipe(name, match_budgets=match) for match in (match_budgets, not match_budgets)
+    )
+    change = "r = 1 runs of all budgets" if match_budgets else "r = 1 runs of its budgets only"
+    return {change: other} if len(other) != len(own) else {}
 
-    return published_runs()
+
+def _coverage(
+    arguments: argparse.Namespace, analyses: "dict[str, Analysis]", console: "Console"
+) -> "dict[str, list[Coverage]]":
+    """Coverage of every recipe that tells phi, printed as it is measured."""
+    from looped.scaling.report import coverage_table
+
+    results = {}
+    for name, analysis in analyses.items():
+        if analysis.fit.phi is None:
+            console.print(f"coverage of {name}: not without phi", soft_wrap=True)
+            continue
+        results[name] = _coverage_of(arguments, analysis)
+        console.print(coverage_table(results[name], level=arguments.level))
+    return results
+
+
+def _coverage_of(arguments: argparse.Namespace, analysis: "Analysis") -> "list[Coverage]":
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from looped.scaling.coverage import measure_coverage
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("coverage")
+        return measure_coverage(
+            analysis.fit,
+            data_sets=arguments.coverage,
+            noise=arguments.noise,
+            level=arguments.level,
+            resamples=arguments.resamples,
+            seed=arguments.seed,
+            workers=arguments.workers,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
 
 
 def _write_figures(folder: Path, analyses: "dict[str, Analysis]", console: "Console") -> None:

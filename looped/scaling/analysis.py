@@ -9,7 +9,9 @@ from looped.scaling.equivalents import Equivalents, equivalents, laws_by_recurre
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
 from looped.scaling.hypotheses import PhiTest, phi_test
 from looped.scaling.intervals import DEFAULT_KIND, PhiIntervals, phi_intervals
+from looped.scaling.prediction import PredictionError, leave_one_cell_out, leave_top_level_out
 from looped.scaling.residual_tables import GroupResidual, residuals_by
+from looped.scaling.sensitivity import Alternative, sensitivity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,8 @@ class Analysis:
         by_level: residuals by budget or token count; empty likewise.
         equivalents: each recurrence count with a factor of its own; null where phi cannot be told.
         laws: of each recurrence count alone; empty where phi cannot be told.
+        predictions: errors on runs left out of the fit.
+        sensitivity: phi under other choices; empty where phi cannot be told.
         warnings: of the fit and of its resamples.
     """
 
@@ -36,6 +40,8 @@ class Analysis:
     by_level: dict[str, GroupResidual]
     equivalents: Equivalents | None
     laws: dict[int, FitResult]
+    predictions: tuple[PredictionError, ...]
+    sensitivity: tuple[Alternative, ...]
     warnings: tuple[str, ...]
 
 
@@ -49,8 +55,12 @@ def analyse(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    other_runs: Mapping[str, pd.DataFrame] | None = None,
 ) -> Analysis:
-    """Fit a table of runs and say what the fit is worth; arguments as of fit_law, phi_intervals."""
+    """Fit a table of runs and say what the fit is worth.
+
+    Arguments as of `fit_law`, `phi_intervals` and, for `other_runs`, `sensitivity`.
+    """
     fit = fit_law(runs, estimator=estimator, delta=delta, fix=fix)
     kinds = dict.fromkeys([kind, "percentile", "profile"])
     intervals = phi_intervals(fit, list(kinds), level=level, resamples=resamples, seed=seed)
@@ -64,6 +74,10 @@ def analyse(
         by_level=residuals_by(fit, "level") if fit.law and "level" in fit.runs else {},
         equivalents=equivalents(fit),
         laws=laws_by_recurrence(fit) if fit.phi is not None else {},
+        predictions=tuple(
+            error for error in (leave_one_cell_out(fit), leave_top_level_out(fit)) if error
+        ),
+        sensitivity=tuple(sensitivity(fit, other_runs=other_runs)),
         warnings=fit.warnings + _warnings(intervals),
     )
 

@@ -6,7 +6,9 @@ interval deserves the name 95 % if it covers about that often in both, since nob
 one lives.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +77,31 @@ class Coverage:
     data_sets: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    """One simulated data set: what a worker process needs."""
+
+    truth: Fitted
+    world: World
+    kinds: tuple[str, ...]
+    level: float
+    resamples: int
+    seeds: tuple[int, int, int]
+
+    def ends(self) -> list[tuple[float | None, float | None]]:
+        """Both ends of each kind of interval."""
+        generator = np.random.default_rng(self.seeds)
+        simulated = self.truth.with_losses(self.world.draw(self.truth, generator))
+        found = intervals_of(
+            simulated,
+            self.kinds,
+            level=self.level,
+            resamples=self.resamples,
+            seed=int(generator.integers(2**31)),
+        ).intervals
+        return [(found[kind].low, found[kind].high) for kind in self.kinds]
+
+
 def measure_coverage(
     fit: FitResult,
     *,
@@ -84,6 +111,7 @@ def measure_coverage(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Coverage]:
     """Simulate, fit, and count.
@@ -95,52 +123,68 @@ def measure_coverage(
         kinds: of intervals.
         level: their nominal coverage.
         resamples: refits of each bootstrap.
-        seed: of everything drawn.
+        seed: of everything drawn; the result does not depend on the number of workers.
+        workers: processes that share the work.
         progress: called with the data sets done and to do.
 
     Returns:
         One entry per world and kind.
 
     Raises:
-        UserError: fewer than one data set, or a fit without phi.
+        UserError: fewer than one data set, noise that is not positive, or a fit without phi.
     """
     if data_sets < 1:
         raise UserError(f"coverage over {data_sets} data sets: 400 or more tell something")
+    if noise is not None and not noise > 0:
+        raise UserError(f"noise {noise} is not positive: give nats, such as 0.010")
     if fit.phi is None or "phi" in fit.held:
         raise UserError("coverage needs a fit that tells phi")
     assert fit.rmse is not None
     truth = Fitted.of(fit)
-    spread = fit.rmse if noise is None else noise
+    two_worlds = worlds(fit.rmse if noise is None else noise)
+    tasks = [
+        _Task(
+            truth=truth,
+            world=world,
+            kinds=tuple(kinds),
+            level=level,
+            resamples=resamples,
+            seeds=(seed, number, i),
+        )
+        for number, world in enumerate(two_worlds)
+        for i in range(data_sets)
+    ]
+    outcomes = []
+    for ends in _run(tasks, workers):
+        outcomes.append(ends)
+        progress(len(outcomes), len(tasks))
     results = []
-    for number, world in enumerate(worlds(spread)):
-        hits: dict[str, list[bool]] = {kind: [] for kind in kinds}
-        widths: dict[str, list[float]] = {kind: [] for kind in kinds}
-        for i in range(data_sets):
-            generator = np.random.default_rng([seed, number, i])
-            simulated = truth.with_losses(world.draw(truth, generator))
-            found = intervals_of(
-                simulated, kinds, level=level, resamples=resamples, seed=seed + i
-            ).intervals
-            for kind in kinds:
-                low, high = found[kind].low, found[kind].high
-                if low is None or high is None:
-                    hits[kind].append(False)
-                else:
-                    hits[kind].append(low <= truth.phi <= high)
-                    widths[kind].append(high - low)
-            progress(number * data_sets + i + 1, 2 * data_sets)
-        results += [_summary(world.name, kind, hits[kind], widths[kind]) for kind in kinds]
+    for number, world in enumerate(two_worlds):
+        mine = outcomes[number * data_sets : (number + 1) * data_sets]
+        for k, kind in enumerate(kinds):
+            results.append(_summary(world, kind, [ends[k] for ends in mine], truth.phi))
     return results
 
 
-def _summary(world: str, kind: str, hits: list[bool], widths: list[float]) -> Coverage:
-    covered = float(np.mean(hits))
+def _run(tasks: list[_Task], workers: int) -> Iterator[list[tuple[float | None, float | None]]]:
+    if workers == 1:
+        yield from map(_Task.ends, tasks)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(_Task.ends, tasks, chunksize=4)
+
+
+def _summary(
+    world: World, kind: str, ends: list[tuple[float | None, float | None]], truth: float
+) -> Coverage:
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    covered = sum(low <= truth <= high for low, high in known) / len(ends)
     return Coverage(
-        world=world,
+        world=world.name,
         kind=kind,
         covered=covered,
-        standard_error=float(np.sqrt(covered * (1 - covered) / len(hits))),
-        mean_width=float(np.mean(widths)) if widths else None,
-        none=len(hits) - len(widths),
-        data_sets=len(hits),
+        standard_error=math.sqrt(covered * (1 - covered) / len(ends)),
+        mean_width=float(np.mean([high - low for low, high in known])) if known else None,
+        none=len(ends) - len(known),
+        data_sets=len(ends),
     )

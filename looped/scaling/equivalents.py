@@ -7,7 +7,6 @@ shows whether anything but the size changes with r.
 
 from dataclasses import dataclass
 
-import numpy as np
 from scipy import stats
 
 from looped.scaling.fit import FitResult, fit_law
@@ -64,17 +63,9 @@ def equivalents(fit: FitResult) -> Equivalents | None:
 
 def laws_by_recurrence(fit: FitResult) -> dict[int, FitResult]:
     """The law of each recurrence count alone, N being its unique parameters N_once + N_rec."""
-    held = {name: value for name, value in fit.held.items() if name != "log_E"}
-    if "log_E" in fit.held:
-        held["E"] = float(np.exp(fit.held["log_E"]))
+    options = fit.options
+    options["fix"] = options["fix"] | {"phi": 0.0}
     counts = fit.runs["recurrences"].astype(int)
     return {
-        r: fit_law(
-            fit.runs[counts == r],
-            estimator=fit.estimator,
-            delta=fit.delta if np.isfinite(fit.delta) else 1.0,
-            fix=held | {"phi": 0.0},
-            polish=FEW_STARTS,
-        )
-        for r in sorted(set(counts))
+        r: fit_law(fit.runs[counts == r], **options, polish=FEW_STARTS) for r in sorted(set(counts))
     }

@@ -99,6 +99,15 @@ class FitResult:
         return int(self.cells.max()) + 1 if len(self.cells) else 0
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `fit_law` that fit other runs in the same way."""
+        fix = {name: value for name, value in self.held.items() if name != "log_E"}
+        if "log_E" in self.held:
+            fix["E"] = float(np.exp(self.held["log_E"]))
+        delta = {"delta": self.delta} if np.isfinite(self.delta) else {}
+        return {"estimator": self.estimator, "fix": fix, **delta}
+
+    @property
     def residuals(self) -> Floats:
         """Residuals log L_hat - log L of each run; shape (n,). Only where law is not null."""
         assert self.optimum is not None

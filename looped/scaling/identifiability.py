@@ -32,6 +32,9 @@ BOUND_TOLERANCE = 1e-4
 GRADIENT_LIMIT = 1e-3
 """Largest cosine between the Jacobian's columns and the vector of psi at an optimum."""
 
+EXACT_FIT = 1e-9
+"""Residuals of log L below this are rounding: an exact fit has no direction left to descend."""
+
 HELD_BETA = 0.37
 """Value given to beta where only two token counts are there: that of the published runs."""
 
@@ -50,7 +53,8 @@ class Conditioning:
         condition_number: of the Jacobian with columns of unit length, over the free parameters.
         phi_inflation: factor by which the other parameters widen the error of phi; 1 when phi can
             be read off alone, null when phi was held.
-        gradient: largest cosine between a column of the Jacobian and psi; 0 at an optimum.
+        gradient: largest cosine between a column of the Jacobian and psi; 0 at an optimum and,
+            but for rounding, where the fit is exact.
         at_bounds: names of the parameters at a bound of their box.
     """
 
@@ -114,7 +118,7 @@ def conditioning(design: Design, optimum: Optimum, *, delta: float) -> Condition
     lengths = np.linalg.norm(columns, axis=0)
     unit = columns / np.where(lengths > 0, lengths, 1.0)
     influence = psi(prediction - design.log_loss, delta)
-    size = float(np.linalg.norm(influence)) or 1.0
+    size = max(float(np.linalg.norm(influence)), EXACT_FIT * np.sqrt(len(influence)))
 
     low, high = design.bounds()
     margin = BOUND_TOLERANCE * (high - low)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from looped.scaling.analysis import Analysis
+from looped.scaling.coverage import Coverage
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.fit import FitResult
 from looped.scaling.intervals import DESCRIPTIONS, Interval
@@ -42,8 +43,28 @@ def print_analysis(console: Console, name: str, analysis: Analysis) -> None:
         console.print(_test_table(analysis))
     if analysis.by_recurrence:
         console.print(_recurrence_table(analysis))
+    if analysis.predictions:
+        console.print(_prediction_table(analysis))
+    if analysis.sensitivity:
+        console.print(_sensitivity_table(analysis))
     for warning in analysis.warnings:
         console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+
+
+def coverage_table(coverage: Sequence[Coverage], *, level: float) -> Table:
+    """How often each interval held the truth, and how wide it was, in each world."""
+    names = list(dict.fromkeys(entry.world for entry in coverage))
+    heads = [head for name in names for head in (f"{name} (%)", "width")]
+    table = _table(f"coverage at {100 * level:g} %", *heads)
+    for kind in dict.fromkeys(entry.kind for entry in coverage):
+        cells = []
+        for name in names:
+            (entry,) = [e for e in coverage if (e.world, e.kind) == (name, kind)]
+            missing = f", {entry.none} without" if entry.none else ""
+            cells.append(f"{100 * entry.covered:.1f} +- {100 * entry.standard_error:.1f}{missing}")
+            cells.append(_number(entry.mean_width, "{:.3f}"))
+        table.add_row(kind, *cells)
+    return table
 
 
 def headline(analysis: Analysis) -> str:
@@ -129,6 +150,21 @@ def _recurrence_table(analysis: Analysis) -> Table:
             _number(own.factors.get(int(r)) if own else None, "{:.2f}"),
             _number(own.exponents.get(int(r)) if own else None, "{:.3f}"),
         )
+    return table
+
+
+def _prediction_table(analysis: Analysis) -> Table:
+    table = _table("predicted without seeing", "runs", "bias (nats)", "error (nats)")
+    for row in analysis.predictions:
+        table.add_row(row.left_out, str(row.num_runs), f"{row.bias:+.4f}", f"{row.rmse:.4f}")
+    return table
+
+
+def _sensitivity_table(analysis: Analysis) -> Table:
+    table = _table("phi if instead", "runs", "phi")
+    for row in analysis.sensitivity:
+        value = "cannot tell" if row.phi is None else f"{row.phi:.3f}"
+        table.add_row(row.change, str(row.num_runs), value)
     return table
 
 

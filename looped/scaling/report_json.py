@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from looped.scaling.analysis import Analysis
+from looped.scaling.coverage import Coverage
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.fit import FitResult
 from looped.scaling.intervals import Interval
@@ -20,11 +21,25 @@ SCHEMA = 1
 LAW_NAMES = ("E", "A", "alpha", "B", "beta")
 
 
-def report_json(analyses: Mapping[str, Analysis], excluded: Sequence[Exclusion]) -> dict[str, Any]:
-    """Plain JSON types; finite numbers and nulls only."""
+def report_json(
+    analyses: Mapping[str, Analysis],
+    excluded: Sequence[Exclusion],
+    *,
+    coverage: Mapping[str, Sequence[Coverage]],
+) -> dict[str, Any]:
+    """Plain JSON types; finite numbers and nulls only.
+
+    Args:
+        analyses: by recipe.
+        excluded: what was left out.
+        coverage: of intervals, by recipe; recipes for which it was not measured have none.
+    """
     return {
         "schema": SCHEMA,
-        "recipes": {name: fit_json(analysis) for name, analysis in analyses.items()},
+        "recipes": {
+            name: fit_json(analysis) | {"coverage": [asdict(c) for c in coverage.get(name, [])]}
+            for name, analysis in analyses.items()
+        },
         "excluded": [asdict(left) for left in excluded],
     }
 
@@ -59,6 +74,8 @@ def fit_json(analysis: Analysis) -> dict[str, Any]:
         "by_level": {name: asdict(group) for name, group in analysis.by_level.items()},
         "power_law": _power_law(analysis),
         "tests": {name: asdict(test) if test else None for name, test in analysis.tests.items()},
+        "predictions": [asdict(error) for error in analysis.predictions],
+        "sensitivity": [asdict(row) for row in analysis.sensitivity],
         "starts": _starts(fit),
         "conditioning": asdict(fit.conditioning) if fit.conditioning else None,
         "identifiable": fit.identifiable,
