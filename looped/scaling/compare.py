@@ -1,0 +1,256 @@
+"""Two recipes: did the loop get better, or only the training?
+
+phi is the loop's part, the loss at equal budget the training's. The two can point in opposite
+directions: truncated backpropagation lowers the loss and lowers phi (arXiv 2604.21106). Both
+recipes are measured against the same plain runs, so the error of those is common to both and must
+be drawn once: cells of r = 1 that both fits use are resampled together, the others separately.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from looped.errors import UserError
+from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, cells_of, fit_law
+from looped.scaling.fitted import Fitted
+from looped.scaling.intervals import MIN_RESAMPLES, jackknife_error
+from looped.scaling.isoflop import isoflop_parabolas
+from looped.scaling.law import PHI, Floats
+from looped.scaling.runs import RunPool
+
+Verdict = Literal["better", "worse", "not distinguishable", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """The second recipe against the first.
+
+    Attributes:
+        first: fit of the first recipe, on the budgets both have.
+        second: fit of the second.
+        delta_phi: phi of the second minus phi of the first; null when either cannot be told.
+        level: nominal coverage of the intervals.
+        low: lower end of the joint block bootstrap's percentile interval; null when delta_phi is,
+            or when too many resamples failed.
+        high: upper end; null likewise.
+        jackknife: ends of the joint delete-a-cell jackknife's interval, with a t quantile; null
+            when delta_phi is, or with fewer cells than parameters.
+        failed: resamples in which either fit failed.
+        resamples: that were drawn; 0 when delta_phi is null.
+        shared_cells: cells of r = 1 that both fits use.
+        loss_difference: mean over the cells of r > 1 that both have of the best loss of the second
+            minus that of the first, in nats; null without such cells. The best loss is the
+            vertex of the iso-FLOP parabola, or the lowest loss where it has none inside the runs.
+        loss_by_recurrence: the same for each recurrence count.
+        verdict: on the loop: better, worse, not distinguishable, or unknown.
+    """
+
+    first: FitResult
+    second: FitResult
+    delta_phi: float | None
+    level: float
+    low: float | None
+    high: float | None
+    jackknife: tuple[float, float] | None
+    failed: int
+    resamples: int
+    shared_cells: int
+    loss_difference: float | None
+    loss_by_recurrence: dict[int, float]
+    verdict: Verdict
+
+
+def compare(
+    pool: RunPool,
+    first: str,
+    *,
+    second: str,
+    estimator: Estimator = "huber",
+    delta: float = DEFAULT_DELTA,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    match_budgets: bool = True,
+) -> Comparison:
+    """Compare two recipes of a pool.
+
+    Args:
+        pool: as read by `read_runs`.
+        first: name of the recipe to compare with.
+        second: name of the recipe to judge.
+        estimator: of both fits.
+        delta: of both fits.
+        level: of the intervals, between 0 and 1.
+        resamples: of the joint bootstrap.
+        seed: of the draws.
+        match_budgets: use only budgets at which both recipes have looped runs.
+
+    Raises:
+        UserError: the same recipe twice, no such recipe, no budget in common, or impossible
+            arguments.
+    """
+    if first == second:
+        raise UserError(f"recipe {first!r} cannot be compared with itself: name two")
+    if not 0 < level < 1:
+        raise UserError(f"level {level} is not between 0 and 1: 0.95 is usual")
+    if resamples < 1:
+        raise UserError(f"resamples {resamples} is below 1: 1000 is usual")
+    tables = [pool.of_recipe(name, match_budgets=match_budgets) for name in (first, second)]
+    if match_budgets:
+        tables = _common_levels(tables, (first, second))
+    fits = [fit_law(table, estimator=estimator, delta=delta) for table in tables]
+    names, keys = _joint_cells(tables)
+    shared = sum(name.startswith("both") for name in names)
+    by_recurrence = _loss_differences(tables)
+    differences = [value for values in by_recurrence.values() for value in values]
+
+    delta_phi = low = high = None
+    jackknife = None
+    failed = drawn = 0
+    if fits[0].phi is not None and fits[1].phi is not None:
+        delta_phi = fits[1].phi - fits[0].phi
+        pair = (Fitted.of(fits[0]), Fitted.of(fits[1]))
+        drawn = resamples
+        phis = _bootstrap(pair, names, keys, resamples=resamples, seed=seed)
+        failed = resamples - len(phis)
+        if len(phis) >= min(MIN_RESAMPLES, resamples):
+            low, high = map(float, np.quantile(phis, [0.5 - level / 2, 0.5 + level / 2]))
+        jackknife = _jackknife(pair, names, keys, level=level, delta_phi=delta_phi)
+    return Comparison(
+        first=fits[0],
+        second=fits[1],
+        delta_phi=delta_phi,
+        level=level,
+        low=low,
+        high=high,
+        jackknife=jackknife,
+        failed=failed,
+        resamples=drawn,
+        shared_cells=shared,
+        loss_difference=float(np.mean(differences)) if differences else None,
+        loss_by_recurrence={r: float(np.mean(v)) for r, v in by_recurrence.items()},
+        verdict=_verdict(low, high),
+    )
+
+
+def _verdict(low: float | None, high: float | None) -> Verdict:
+    if low is None or high is None:
+        return "unknown"
+    if low > 0:
+        return "better"
+    return "worse" if high < 0 else "not distinguishable"
+
+
+def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[pd.DataFrame]:
+    looped = [set(table.loc[table["recurrences"] > 1, "level"]) for table in tables]
+    common = looped[0] & looped[1]
+    if not common:
+        raise UserError(
+            f"recipes {names[0]!r} and {names[1]!r} have no budget with looped runs in common: "
+            "use --no-match-budgets to compare them all the same"
+        )
+    return [table[table["level"].isin(common)] for table in tables]
+
+
+def _joint_cells(tables: list[pd.DataFrame]) -> tuple[list[str], list[Floats]]:
+    """Names of all cells of both fits, and for each fit the position of each run's cell.
+
+    A cell is shared when both fits use the very same runs.
+    """
+    members: list[dict[int, tuple[int, ...]]] = []
+    for table in tables:
+        cells = cells_of(table)
+        members.append(
+            {
+                int(cell): tuple(int(i) for i in table.index[cells == cell])
+                for cell in np.unique(cells)
+            }
+        )
+    common = set(members[0].values()) & set(members[1].values())
+    names: list[str] = []
+    keys = []
+    for which, table in enumerate(tables):
+        positions = np.empty(len(table), dtype=int)
+        cells = cells_of(table)
+        for cell, runs in members[which].items():
+            name = f"both {runs}" if runs in common else f"{which} {runs}"
+            if name not in names:
+                names.append(name)
+            positions[cells == cell] = names.index(name)
+        keys.append(positions)
+    return names, keys
+
+
+def _bootstrap(
+    pair: tuple[Fitted, Fitted],
+    names: list[str],
+    keys: list[Floats],
+    *,
+    resamples: int,
+    seed: int,
+) -> Floats:
+    """Differences in phi of the resamples in which both fits succeeded.
+
+    Shared cells, cells of the first and cells of the second are strata: each keeps its number.
+    """
+    generator = np.random.default_rng(seed)
+    draws = np.zeros((resamples, len(names)))
+    strata = np.array([name.split()[0] for name in names])
+    for stratum in np.unique(strata):
+        cells = np.flatnonzero(strata == stratum)
+        draws[:, cells] = generator.multinomial(
+            len(cells), np.full(len(cells), 1 / len(cells)), size=resamples
+        )
+    good = np.ones(resamples, dtype=bool)
+    phis = []
+    for fitted, key in zip(pair, keys, strict=True):
+        found = fitted.refit(weights=draws[:, key])
+        phi = found.theta[:, PHI]
+        low, high = fitted.design.bounds()
+        good &= found.converged & (phi > low[PHI]) & (phi < high[PHI])
+        phis.append(phi)
+    return np.asarray((phis[1] - phis[0])[good])
+
+
+def _jackknife(
+    pair: tuple[Fitted, Fitted],
+    names: list[str],
+    keys: list[Floats],
+    *,
+    level: float,
+    delta_phi: float,
+) -> tuple[float, float] | None:
+    """Leave out each cell of either fit once, shared ones from both."""
+    freedom = len(names) - sum(int(fitted.free.sum()) for fitted in pair)
+    if freedom < 1:
+        return None
+    without = 1.0 - np.eye(len(names))
+    phis = [
+        fitted.refit(weights=without[:, key]).theta[:, PHI]
+        for fitted, key in zip(pair, keys, strict=True)
+    ]
+    reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * jackknife_error(phis[1] - phis[0])
+    return delta_phi - reach, delta_phi + reach
+
+
+def _loss_differences(tables: list[pd.DataFrame]) -> dict[int, list[float]]:
+    """Best loss of the second minus that of the first, for every cell of r > 1 that both have."""
+    best = [_best_losses(table) for table in tables]
+    by_recurrence: dict[int, list[float]] = {}
+    for key in sorted(best[0].keys() & best[1].keys(), key=lambda key: key[1]):
+        by_recurrence.setdefault(key[1], []).append(best[1][key] - best[0][key])
+    return by_recurrence
+
+
+def _best_losses(table: pd.DataFrame) -> dict[tuple[str, int], float]:
+    losses = {}
+    for cell in isoflop_parabolas(table[table["recurrences"] > 1]):
+        lowest = table.loc[
+            (table["level"] == cell.level) & (table["recurrences"] == cell.recurrences), "loss"
+        ].min()
+        vertex = cell.loss if cell.inside and cell.loss is not None else float(lowest)
+        losses[(cell.level, cell.recurrences)] = vertex
+    return losses
