@@ -16,7 +16,7 @@ from scipy import stats
 from looped.errors import UserError
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, cells_of, fit_law
 from looped.scaling.fitted import Fitted
-from looped.scaling.intervals import MIN_RESAMPLES, jackknife_error
+from looped.scaling.intervals import MIN_CELLS, MIN_RESAMPLES, jackknife_error
 from looped.scaling.isoflop import isoflop_parabolas
 from looped.scaling.law import PHI, Floats
 from looped.scaling.runs import RunPool
@@ -37,7 +37,7 @@ class Comparison:
             or when too many resamples failed.
         high: upper end; null likewise.
         jackknife: ends of the joint delete-a-cell jackknife's interval, with a t quantile; null
-            when delta_phi is, or with fewer cells than parameters.
+            when delta_phi is, or with fewer than four cells.
         failed: resamples in which either fit failed.
         resamples: that were drawn; 0 when delta_phi is null.
         shared_cells: cells of r = 1 that both fits use.
@@ -224,15 +224,15 @@ def _jackknife(
     delta_phi: float,
 ) -> tuple[float, float] | None:
     """Leave out each cell of either fit once, shared ones from both."""
-    freedom = len(names) - sum(int(fitted.free.sum()) for fitted in pair)
-    if freedom < 1:
+    if len(names) < MIN_CELLS:
         return None
     without = 1.0 - np.eye(len(names))
     phis = [
         fitted.refit(weights=without[:, key]).theta[:, PHI]
         for fitted, key in zip(pair, keys, strict=True)
     ]
-    reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * jackknife_error(phis[1] - phis[0])
+    quantile = float(stats.t.ppf(0.5 + level / 2, len(names) - 1))
+    reach = quantile * jackknife_error(phis[1] - phis[0])
     return delta_phi - reach, delta_phi + reach
 
 

@@ -105,7 +105,8 @@ def isoflop_figure(fit: FitResult) -> Figure:
     _recurrence_legend(figure, palette, star=stars)
     figure.supxlabel("unique parameters N_once + N_rec")
     figure.supylabel("validation loss (nats per token)")
-    figure.suptitle("loss at equal budget")
+    horizon = "token count" if levels[0].endswith("tokens") else "budget"
+    figure.suptitle(f"loss at equal {horizon}")
     return figure
 
 
@@ -160,7 +161,7 @@ def residual_figure(fit: FitResult) -> Figure:
         ax=ax,
     )
     ax.set(xlabel="recurrences r", ylabel="L - L_hat (nats per token)")
-    sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1), title="budget")
+    sns.move_legend(ax, "upper left", bbox_to_anchor=(1, 1), title="")
     figure.suptitle("residuals by recurrence count")
     return figure
 

@@ -189,6 +189,8 @@ def fit_law(
             **common,
         )
 
+    # A design that cannot tell phi has no single optimum to make sure of, and long valleys.
+    polish = min(polish, 3) if faults else polish
     optimum = minimise(design, delta=delta, held=held, polish=polish)
     found = conditioning(design, optimum, delta=delta)
     low, high = design.bounds()

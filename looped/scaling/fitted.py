@@ -56,7 +56,7 @@ class Fitted:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of an error estimated from cells: cells - parameters."""
+        """Degrees of freedom of an error estimated from residuals of cells: cells - parameters."""
         return self.num_cells - int(self.free.sum())
 
     @property

@@ -48,17 +48,20 @@ def phi_test(fit: FitResult, value: float, *, interval: Interval | None = None) 
     Args:
         fit: with phi free.
         value: of phi under the hypothesis.
-        interval: whose standard error the t test takes; null = the fit's own.
+        interval: whose standard error and degrees of freedom the t test takes, if it has them;
+            null = the fit's own cluster-robust error.
     """
     if fit.phi is None or "phi" in fit.held:
         return None
     fitted = Fitted.of(fit)
     n, k = fit.num_runs, fit.num_free
     statistic = float(excess_at(fitted, np.array([value]))[0])
-    error = interval.stderr if interval is not None else fit.stderr
+    error, freedom = fit.stderr, fitted.freedom
+    if interval is not None and interval.stderr is not None and interval.freedom is not None:
+        error, freedom = interval.stderr, interval.freedom
     p_cells = None
-    if error and fitted.freedom > 0:
-        p_cells = float(2 * stats.t.sf(abs(fit.phi - value) / error, fitted.freedom))
+    if error and freedom > 0:
+        p_cells = float(2 * stats.t.sf(abs(fit.phi - value) / error, freedom))
     return PhiTest(
         phi=value,
         statistic=statistic,

@@ -6,7 +6,6 @@ independent and with cell-correlated noise: docs/intervals.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from scipy import stats
@@ -19,12 +18,9 @@ from looped.scaling.profile import profile_phi
 from looped.scaling.resampling import Resampled, bootstrap_cells, jackknife_cells, wild_cells
 from looped.scaling.robust_error import phi_errors
 
-Kind = Literal["jackknife", "cluster", "percentile", "studentised", "wild", "profile", "wald"]
-KINDS: tuple[str, ...] = get_args(Kind)
+DEFAULT_KIND = "jackknife"
 
-DEFAULT_KIND: Kind = "jackknife"
-
-DESCRIPTIONS: dict[str, str] = {
+DESCRIPTIONS = {
     "jackknife": "delete-a-cell jackknife, t quantile",
     "cluster": "cluster-robust error, t quantile",
     "percentile": "block bootstrap over cells, percentile",
@@ -33,6 +29,11 @@ DESCRIPTIONS: dict[str, str] = {
     "profile": "profile of the objective, runs as independent",
     "wald": "error of independent runs, t quantile",
 }
+
+KINDS = tuple(DESCRIPTIONS)
+
+MIN_CELLS = 4
+"""Cells below which their spread says nothing."""
 
 MIN_RESAMPLES = 100
 """Resamples that must succeed before their quantiles are reported."""
@@ -48,16 +49,18 @@ class Interval:
         low: lower end; null when these data give none.
         high: upper end; null likewise.
         stderr: standard error behind it; null for profile and percentile.
+        freedom: degrees of freedom of its t quantile; null where it has none.
         why_none: why an end is null; empty otherwise.
         resamples: refits it rests on; null when none were made.
         failed: refits that failed and were left out; null when none were made.
     """
 
-    kind: Kind
+    kind: str
     level: float
     low: float | None
     high: float | None
     stderr: float | None = None
+    freedom: int | None = None
     why_none: str = ""
     resamples: int | None = None
     failed: int | None = None
@@ -157,21 +160,29 @@ def jackknife_error(phi: Floats) -> float:
 
 
 def _none(kind: str, level: float, why: str) -> Interval:
-    return Interval(kind=kind, level=level, low=None, high=None, why_none=why)  # type: ignore[arg-type]
+    return Interval(kind=kind, level=level, low=None, high=None, why_none=why)
 
 
 def _from_error(fitted: Fitted, kind: str, level: float) -> Interval:
     """The interval phi -+ t x standard error."""
     k = int(fitted.free.sum())
-    freedom = len(fitted.design) - k if kind == "wald" else fitted.freedom
-    if freedom < 1:
-        return _none(kind, level, f"{fitted.num_cells} cells for {k} parameters")
     if kind == "jackknife":
+        # Each cell left out is one observation of the error: G - 1 degrees of freedom, also where
+        # there are hardly more cells than parameters (docs/intervals.md).
+        freedom = fitted.num_cells - 1
+        if freedom + 1 < MIN_CELLS:
+            return _none(kind, level, f"{fitted.num_cells} cells, fewer than {MIN_CELLS}")
         found = jackknife_cells(fitted)
-        if not found.converged.all():
-            return _none(kind, level, "a fit without one of the cells does not converge")
-        error = jackknife_error(found.theta[:, PHI])
+        low, high = fitted.design.bounds()
+        phi = found.theta[:, PHI]
+        if not (found.converged & (phi > low[PHI]) & (phi < high[PHI])).all():
+            return _none(kind, level, "without one of the cells phi cannot be told")
+        error = jackknife_error(phi)
     else:
+        # The residuals of a fit are too small by its parameters, so these lose them.
+        freedom = (len(fitted.design) if kind == "wald" else fitted.num_cells) - k
+        if freedom < 1:
+            return _none(kind, level, f"{fitted.num_cells} cells for {k} parameters")
         cells = np.arange(len(fitted.design)) if kind == "wald" else fitted.cells
         error = float(
             phi_errors(
@@ -184,11 +195,12 @@ def _from_error(fitted: Fitted, kind: str, level: float) -> Interval:
         )
     reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
     return Interval(
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
         level=level,
         low=fitted.phi - reach,
         high=fitted.phi + reach,
         stderr=error,
+        freedom=freedom,
     )
 
 
@@ -224,7 +236,7 @@ def _studentised(fitted: Fitted, resampled: Resampled, kind: str, level: float) 
     t = (resampled.phi - fitted.phi) / resampled.errors
     low, high = np.quantile(t, [0.5 - level / 2, 0.5 + level / 2])
     return Interval(
-        kind=kind,  # type: ignore[arg-type]
+        kind=kind,
         level=level,
         low=fitted.phi - float(high) * error,
         high=fitted.phi - float(low) * error,

@@ -44,15 +44,17 @@ def leave_one_cell_out(fit: FitResult) -> PredictionError | None:
 def leave_top_level_out(fit: FitResult) -> PredictionError | None:
     """Predict the largest budget (or token count) from the smaller ones.
 
-    Null where there is no law, or where the rest cannot be fitted.
+    Null where there is no law, or where the rest cannot carry one: a law without E, B and beta
+    says nothing of other token counts.
     """
     if fit.law is None or "level" not in fit.runs or fit.runs["level"].nunique() < 2:
         return None
     top = max(fit.runs["level"].unique(), key=level_order)
     inside, outside = (fit.runs[fit.runs["level"] != top], fit.runs[fit.runs["level"] == top])
-    law = fit_law(inside, **fit.options, polish=FEW_STARTS).law
-    if law is None:
+    lower = fit_law(inside, **fit.options, polish=FEW_STARTS)
+    if lower.law is None or not lower.identifiable or lower.uncarried:
         return None
+    law = lower.law
     predicted = law.loss(
         outside["recurrences"], outside["n_once"], n_rec=outside["n_rec"], tokens=outside["tokens"]
     )

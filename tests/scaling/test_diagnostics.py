@@ -146,7 +146,12 @@ def test_the_top_budget_is_predicted_from_the_lower_ones(fit):
     assert fit.rmse < found.rmse < 0.05
     exact = leave_top_level_out(fit_law(synthetic(), estimator="least_squares"))
     assert exact.rmse < 1e-6
-    assert leave_top_level_out(fit_law(synthetic(budgets=(1e19,)))) is None
+    for few in (
+        {"budgets": (1e19,)},
+        {"budgets": (1e18, 1e19)},
+        {"token_counts": (5e9, 1e10, 2e10)},
+    ):
+        assert leave_top_level_out(fit_law(synthetic(noise=0.003, **few))) is None
 
 
 def test_the_sensitivity_panel(fit):
