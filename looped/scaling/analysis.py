@@ -9,6 +9,7 @@ from looped.scaling.equivalents import Equivalents, equivalents, laws_by_recurre
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
 from looped.scaling.hypotheses import PhiTest, phi_test
 from looped.scaling.intervals import DEFAULT_KIND, PhiIntervals, phi_intervals
+from looped.scaling.isoflop import Parabola, isoflop_parabolas
 from looped.scaling.prediction import PredictionError, leave_one_cell_out, leave_top_level_out
 from looped.scaling.residual_tables import GroupResidual, residuals_by
 from looped.scaling.sensitivity import Alternative, sensitivity
@@ -27,6 +28,7 @@ class Analysis:
         by_level: residuals by budget or token count; empty likewise.
         equivalents: each recurrence count with a factor of its own; null where phi cannot be told.
         laws: of each recurrence count alone; empty where phi cannot be told.
+        parabolas: iso-FLOP parabola of each cell; empty for a table without levels.
         predictions: errors on runs left out of the fit.
         sensitivity: phi under other choices; empty where phi cannot be told.
         warnings: of the fit and of its resamples.
@@ -40,6 +42,7 @@ class Analysis:
     by_level: dict[str, GroupResidual]
     equivalents: Equivalents | None
     laws: dict[int, FitResult]
+    parabolas: tuple[Parabola, ...]
     predictions: tuple[PredictionError, ...]
     sensitivity: tuple[Alternative, ...]
     warnings: tuple[str, ...]
@@ -74,6 +77,7 @@ def analyse(
         by_level=residuals_by(fit, "level") if fit.law and "level" in fit.runs else {},
         equivalents=equivalents(fit),
         laws=laws_by_recurrence(fit) if fit.phi is not None else {},
+        parabolas=tuple(isoflop_parabolas(fit.runs)) if "level" in fit.runs else (),
         predictions=tuple(
             error for error in (leave_one_cell_out(fit), leave_top_level_out(fit)) if error
         ),

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -170,7 +171,8 @@ def _run(tasks: list[_Task], workers: int) -> Iterator[list[tuple[float | None, 
     if workers == 1:
         yield from map(_Task.ends, tasks)
         return
-    with ProcessPoolExecutor(workers) as pool:
+    # Spawned, not forked: the progress bar is a thread, and a forked threaded process may hang.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from pool.map(_Task.ends, tasks, chunksize=4)
 
 

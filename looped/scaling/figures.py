@@ -64,7 +64,8 @@ def isoflop_figure(fit: FitResult) -> Figure:
     """Loss against unique parameters, a panel per budget, with each cell's parabola and minimum."""
     runs = _categorised(fit.runs)
     palette = _palette(runs)
-    levels = list(dict.fromkeys(cell.level for cell in isoflop_parabolas(fit.runs)))
+    cells = isoflop_parabolas(runs)
+    levels = list(dict.fromkeys(cell.level for cell in cells))
     columns = min(MAX_COLUMNS, math.ceil(math.sqrt(len(levels))))
     rows = -(-len(levels) // columns)
     with sns.axes_style(STYLE["style"]):
@@ -85,7 +86,7 @@ def isoflop_figure(fit: FitResult) -> Figure:
     for ax in axes[len(levels) :]:
         ax.set_visible(False)
     stars = False
-    for cell in isoflop_parabolas(fit.runs):
+    for cell in cells:
         ax = axes[levels.index(cell.level)]
         colour = palette[str(cell.recurrences)]
         sizes = runs[(runs["level"] == cell.level) & (runs["r"] == str(cell.recurrences))]

@@ -14,6 +14,9 @@ from looped.scaling.runs import level_order
 
 MIN_RUNS = 3
 
+FARTHEST_VERTEX = float(np.log(1e6))
+"""A vertex a million times as large or small as the runs is a parabola that is a straight line."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parabola:
@@ -26,7 +29,8 @@ class Parabola:
         coefficients: c2, c1, c0 in nats per (log N - log_size_mean)^2, ^1, ^0; null with fewer
             than three runs.
         log_size_mean: where log N is centred.
-        n_total: N*, unique parameters at the vertex; null unless the parabola opens upwards.
+        n_total: N*, unique parameters at the vertex; null unless the parabola opens upwards and
+            bends.
         loss: at the vertex, in nats; null likewise.
         inside: whether the vertex lies between the smallest and the largest run; if not it is an
             extrapolation.
@@ -75,8 +79,8 @@ def _parabola(level: str, recurrences: int, cell: pd.DataFrame) -> Parabola:
         c2, c1, c0 = map(float, np.polyfit(x, loss, 2))
         coefficients = (c2, c1, c0)
         error = float(np.abs(np.polyval(coefficients, x) - loss).max())
-        if c2 > 0:
-            vertex = -c1 / (2 * c2)
+        vertex = -c1 / (2 * c2) if c2 > 0 else np.inf
+        if abs(vertex) < FARTHEST_VERTEX:
             n_total, lowest = float(np.exp(vertex + centre)), c0 - c1**2 / (4 * c2)
             inside = bool(x.min() <= vertex <= x.max())
     return Parabola(

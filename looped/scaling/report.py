@@ -43,6 +43,8 @@ def print_analysis(console: Console, name: str, analysis: Analysis) -> None:
         console.print(_test_table(analysis))
     if analysis.by_recurrence:
         console.print(_recurrence_table(analysis))
+    if analysis.laws:
+        console.print(_law_table(analysis))
     if analysis.predictions:
         console.print(_prediction_table(analysis))
     if analysis.sensitivity:
@@ -150,6 +152,14 @@ def _recurrence_table(analysis: Analysis) -> Table:
             _number(own.factors.get(int(r)) if own else None, "{:.2f}"),
             _number(own.exponents.get(int(r)) if own else None, "{:.3f}"),
         )
+    return table
+
+
+def _law_table(analysis: Analysis) -> Table:
+    table = _table("law of r alone", "E", "A", "alpha", "B", "beta", "residual (nats)")
+    for r, fit in analysis.laws.items():
+        numbers = [_number(value) for value in law_json(fit).values()]
+        table.add_row(str(r), *numbers, _number(fit.rmse, "{:.4f}"))
     return table
 
 

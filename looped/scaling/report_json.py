@@ -74,6 +74,7 @@ def fit_json(analysis: Analysis) -> dict[str, Any]:
         "by_level": {name: asdict(group) for name, group in analysis.by_level.items()},
         "power_law": _power_law(analysis),
         "tests": {name: asdict(test) if test else None for name, test in analysis.tests.items()},
+        "isoflop": [asdict(parabola) for parabola in analysis.parabolas],
         "predictions": [asdict(error) for error in analysis.predictions],
         "sensitivity": [asdict(row) for row in analysis.sensitivity],
         "starts": _starts(fit),

@@ -77,8 +77,13 @@ def _record_files(sources: list[Path]) -> Iterator[Path]:
 
 
 def _home(path: Path) -> Path:
-    """The run directory of a file; a checkpoint's metric may have made folders of its name."""
+    """The run directory of a file: that of run.json, or the one that holds `checkpoints`.
+
+    A checkpoint need not lie directly in either: a metric in its name may have made folders.
+    """
     for parent in path.parents:
+        if (parent / RUN_FILE).is_file():
+            return parent
         if parent.name == CHECKPOINT_DIR:
             return parent.parent
     return path.parent
@@ -115,7 +120,6 @@ def _facts(record: Record) -> dict[str, Any]:
         "run": record.run,
         "recipe": record.recipe,
         "seed": record.seed,
-        "started": record.started,
     }
     facts |= {f"model.{name}": value for name, value in record.model.items()}
     facts |= {f"params.{name}": value for name, value in record.params.items()}

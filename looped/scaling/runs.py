@@ -143,8 +143,11 @@ def read_runs(
 
 
 def level_order(level: str) -> float:
-    """The number in a level's text, to sort levels by."""
-    return float(level.split()[0])
+    """The number in a level's text, to sort levels by; 0 for one in words."""
+    try:
+        return float(level.split()[0])
+    except ValueError:
+        return 0.0
 
 
 def _sort_sources(paths: list[Path]) -> tuple[list[Path], list[Path]]:

@@ -46,6 +46,12 @@ def test_the_published_runs_in_one_command(capsys, tmp_path):
     assert set(fit["by_recurrence"]) == {"1", "2", "4", "8"}
     assert set(fit["tests"]) == {"phi=0", "phi=1"}
     assert fit["warnings"] == []
+    assert len(fit["isoflop"]) == 24
+    assert fit["isoflop"][0]["loss"] == pytest.approx(2.852291, abs=1e-4)
+    assert len(fit["sensitivity"]) == 8
+    assert [row["left_out"] for row in fit["predictions"]] == [
+        *("each cell in turn", "all of 2.15e+19 FLOPs")
+    ]
     assert content["excluded"] == []
 
 

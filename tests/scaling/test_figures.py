@@ -67,6 +67,13 @@ def test_the_phi_figure_shades_the_reported_interval(analysis):
         assert span.get_x() + span.get_width() == pytest.approx(interval.high)
 
 
+def test_a_table_without_levels_is_drawn_as_one():
+    """A notebook's own table need not know budgets: one panel, and cells by token count."""
+    table = published("baseline").drop(columns="level")
+    figure = isoflop_figure(analyse(table, resamples=10).fit)
+    assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["all runs"]
+
+
 def test_a_fit_that_cannot_tell_phi_still_has_its_iso_flop_curves(tmp_path):
     """Too few runs for a law: the data are drawn, nothing else, and nothing is raised."""
     few = analyse(synthetic().iloc[[0, 1, 2]], resamples=10)

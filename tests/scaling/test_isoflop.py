@@ -45,6 +45,8 @@ def test_what_has_no_minimum_has_none():
     assert (two.coefficients, two.n_total, two.loss, two.inside) == (None, None, None, False)
     (downwards,) = isoflop_parabolas(table(sizes, [2.9, 3.0, 2.9]))
     assert (downwards.n_total, downwards.loss, downwards.inside) == (None, None, False)
+    (straight,) = isoflop_parabolas(table(sizes, [3.0, 2.9, 2.8 + 1e-9]))
+    assert (straight.n_total, straight.loss, straight.inside) == (None, None, False)
     (outside,) = isoflop_parabolas(table(sizes, [3.0, 2.8, 2.7]))
     assert outside.n_total > 4e6
     assert not outside.inside

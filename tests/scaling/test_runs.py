@@ -25,6 +25,9 @@ def test_a_sweep_gives_one_point_per_run(tmp_path):
             record_of(row),
             checkpoints=("last.ckpt", "last-v1.ckpt", "val/loss=3.1.ckpt"),
         )
+    elsewhere = tmp_path / "sweep" / "run000" / "kept"
+    elsewhere.mkdir()
+    save_checkpoint(elsewhere / "best.ckpt", record_of(ROWS[0]))
     pool = read_runs(tmp_path)
     assert pool.excluded == []
     assert pool.table["run"].tolist() == ["run000", "run001", "run002"]
