@@ -83,6 +83,8 @@ def main(argv: Sequence[str]) -> int:
     except StopRequested as stop:
         print(f"looped fit: {stop}; go on with --ckpt_path last", file=sys.stderr)
         return SIGNAL_STATUS + stop.signum
+    except MisconfigurationException as error:  # Lightning's word for a mistake of the user's
+        raise UserError(" ".join(str(error).split())) from error
     return DIVERGED_STATUS if cli.diverged else 0
 
 
@@ -214,7 +216,7 @@ class LoopedCLI(LightningCLI):
             kwargs["precision"] = _default_precision(config.accelerator)
         try:
             trainer = super().instantiate_trainer(**kwargs)
-        except (ValueError, MisconfigurationException) as error:
+        except ValueError as error:
             raise UserError(f"trainer: {' '.join(str(error).split())}") from error
         callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]  # a connector sets it
         place = len(callbacks) - 1  # after everything that counts, before the checkpoints

@@ -145,6 +145,7 @@ def test_constructor_arguments_from_the_command_line(config, tmp_path):
         (["--ckpt_path=last"], "does not exist"),
         (["--config=nowhere.yaml"], "nowhere.yaml"),
         (["--trainer.accelerator=abacus"], "abacus"),
+        (["--trainer.devices=0"], "devices"),
         (["--compute.convention=fast"], "compute.convention: got fast, expected paper, causal"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
