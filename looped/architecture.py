@@ -49,7 +49,7 @@ class ParameterGroups:
 
     @property
     def n_rec(self) -> int:
-        """N_rec: parameters of the recurrent block, counted once."""
+        """N_rec: parameters of the recurrent block, counted once; all copies when not shared."""
         return self.recurrent
 
     def as_record(self) -> dict[str, int]:
@@ -71,6 +71,8 @@ class Architecture:
         recurrences: r, how often the recurrent block runs.
         truncation_depth: k, gradients flow through the last k recurrences only; null = all.
         streams: K, hyperconnection streams; 1 = none, the injection is used instead.
+        shared: one recurrent block for all passes; false = every pass has a block of its own, a
+            control with the same wiring and compute in which nothing is shared.
         injection: how the prelude's output enters each pass: linear, additive or none; null =
             linear when recurrences > 1 and streams = 1, else none.
         vocab_size: V, tokens of the vocabulary; padded up to a multiple of 64 inside.
@@ -90,6 +92,7 @@ class Architecture:
     recurrences: int = 4
     truncation_depth: int | None = None
     streams: int = 1
+    shared: bool = True
     injection: Injection | None = None
     vocab_size: int = 32_001
     seq_len: int = 2_048
@@ -170,6 +173,11 @@ class Architecture:
         return self.recurrences if self.truncation_depth is None else self.truncation_depth
 
     @property
+    def recurrent_blocks(self) -> int:
+        """Sets of recurrent_layers blocks that exist: one, or one for every pass."""
+        return 1 if self.shared else self.recurrences
+
+    @property
     def effective_depth(self) -> int:
         """Blocks a token passes through: prelude + r x recurrent + coda."""
         return self.prelude_layers + self.recurrences * self.recurrent_layers + self.coda_layers
@@ -196,7 +204,7 @@ class Architecture:
             embedding=self.padded_vocab_size * d,
             head=self.padded_vocab_size * d,
             prelude=self.prelude_layers * block,
-            recurrent=self.recurrent_layers * block,
+            recurrent=self.recurrent_blocks * self.recurrent_layers * block,
             coda=self.coda_layers * block,
             injection=injection,
             norms=3 * d,  # norm_embed, norm_recur, norm_final
@@ -219,7 +227,8 @@ class Architecture:
             (self.streams**2 + 2 * self.streams) * d if self.streams > 1 else groups.injection
         )
         matrices = 6 * (groups.prelude + groups.coda + groups.head)
-        matrices += (6 * k + 2 * (r - k)) * (groups.recurrent + injection)
+        recurrent = groups.recurrent // self.recurrent_blocks  # what one pass meets
+        matrices += (6 * k + 2 * (r - k)) * (recurrent + injection)
         attention = d * self.seq_len
         attention *= (
             12 * (self.prelude_layers + self.coda_layers)

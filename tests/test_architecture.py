@@ -78,6 +78,16 @@ def test_a_pass_without_gradient_costs_a_third():
     assert (half.flops_per_token() - head) * 18 == (full.flops_per_token() - head) * 12
 
 
+def test_unshared_copies_cost_what_the_shared_block_costs():
+    """The control has r times the recurrent parameters and the very same compute."""
+    for cut in (None, 1):
+        sizes = {"width": 32, "num_heads": 2, "recurrences": 3, "truncation_depth": cut}
+        shared, unshared = Architecture(**sizes), Architecture(**sizes, shared=False)
+        assert unshared.flops_per_token() == shared.flops_per_token()
+        assert unshared.parameter_groups().recurrent == 3 * shared.parameter_groups().recurrent
+        assert unshared.parameter_groups().n_once == shared.parameter_groups().n_once
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -9,6 +9,7 @@ Decisions:
 - Head untied; logits and loss in float32 or better, whatever the precision of the matrix products.
 - The vocabulary is padded inside; logits of the padding never leave.
 - A forward pass may take another number of recurrences than the one trained with.
+- With shared = false every pass has blocks of its own: the control in which nothing is shared.
 """
 
 import math
@@ -38,7 +39,9 @@ class LoopedTransformer(nn.Module):
         a = self.architecture = Architecture(**arguments)
         self.embed = nn.Embedding(a.padded_vocab_size, a.width)
         self.prelude = nn.ModuleList(Block(a) for _ in range(a.prelude_layers))
-        self.recurrent = nn.ModuleList(Block(a) for _ in range(a.recurrent_layers))
+        self.recurrent = nn.ModuleList(
+            Block(a) for _ in range(a.recurrent_blocks * a.recurrent_layers)
+        )
         self.coda = nn.ModuleList(Block(a) for _ in range(a.coda_layers))
         self.injection = make_recurrence(a)
         self.norm_embed = nn.RMSNorm(a.width, eps=NORM_EPS)
@@ -49,6 +52,10 @@ class LoopedTransformer(nn.Module):
         if not self.trains_prelude:
             for part in (self.embed, self.norm_embed, self.prelude):
                 part.requires_grad_(False)
+        if not a.shared:
+            for t in range(a.recurrences - a.gradient_passes):
+                for block in self._blocks_of_pass(t):
+                    block.requires_grad_(False)
 
     @property
     def trains_prelude(self) -> bool:
@@ -120,7 +127,13 @@ class LoopedTransformer(nn.Module):
         for t in range(recurrences):
             with torch.set_grad_enabled(torch.is_grad_enabled() and t >= first_with_gradient):
                 s = self.injection.read(state, e, t)
-                for block in self.recurrent:
+                for block in self._blocks_of_pass(t):
                     s = block(s, by)
                 state = self.injection.write(state, self.norm_recur(s), t)
         return self.injection.finish(state)
+
+    def _blocks_of_pass(self, t: int) -> list[nn.Module]:
+        """The blocks that pass t runs; passes beyond those trained take those of t mod r."""
+        a = self.architecture
+        first = t % a.recurrent_blocks * a.recurrent_layers
+        return list(self.recurrent)[first : first + a.recurrent_layers]

@@ -258,3 +258,23 @@ def test_compiled_blocks_share_two_graphs_and_change_nothing():
     loss_of(compiled).backward()
     assert counter.frame_count <= 2
     assert compiled.state_dict().keys() == plain.state_dict().keys()
+
+
+@pytest.mark.parametrize("arguments", [{"streams": 2}, {"truncation_depth": 1}, {}], ids=str)
+def test_unshared_copies_of_one_block_are_the_shared_block(arguments):
+    """Same wiring: with equal copies the control computes what the loop does, at any count."""
+    shared = make(recurrences=3, **arguments)
+    unshared = make(recurrences=3, shared=False, **arguments)
+    state = {k: v for k, v in shared.state_dict().items() if not k.startswith("recurrent.")}
+    for name, value in shared.state_dict().items():
+        if name.startswith("recurrent."):
+            _, number, rest = name.split(".", 2)
+            for t in range(3):
+                state[f"recurrent.{t * 2 + int(number)}.{rest}"] = value
+    unshared.load_state_dict(state)
+    for r in (1, 3, 5):
+        torch.testing.assert_close(
+            unshared(tokens(), recurrences=r), shared(tokens(), recurrences=r)
+        )
+    reached = gradients(unshared).keys()
+    assert reached == {n for n, p in unshared.named_parameters() if p.requires_grad}

@@ -24,6 +24,7 @@ def norm_gain_flops(a: Architecture) -> int:
         {"truncation_depth": 1},
         {"injection": "additive"},
         {"num_kv_heads": 1},
+        {"shared": False, "truncation_depth": 2},
     ],
     ids=str,
 )

@@ -29,6 +29,8 @@ CASES = [
     {"recurrences": 5, "streams": 3, "truncation_depth": 2},
     {"recurrences": 4, "truncation_depth": 1, "injection": "none"},
     {"recurrences": 1, "injection": "linear", "prelude_layers": 0},
+    {"recurrences": 3, "shared": False, "truncation_depth": 2},
+    {"recurrences": 3, "shared": False, "streams": 2},
     {"recurrences": 2, "width": 40, "num_heads": 2, "coda_layers": 3},
 ]
 
@@ -77,8 +79,8 @@ def forward(a, parameters, row):
         if parts[0] in ("prelude", "recurrent", "coda"):
             layers.setdefault((parts[0], int(parts[1])), {})[".".join(parts[2:])] = value
 
-    def stack(part, count, x):
-        for i in range(count):
+    def stack(part, count, x, first=0):
+        for i in range(first, first + count):
             x = block(x, layers[part, i], a.num_heads, a.num_kv_heads or a.num_heads)
         return x
 
@@ -95,7 +97,8 @@ def forward(a, parameters, row):
             u = torch.cat((e, s), -1) @ parameters["injection.weight"].T
         else:
             u = s + e if injection == "additive" else s
-        s = norm(stack("recurrent", a.recurrent_layers, u), parameters["norm_recur.weight"])
+        first = 0 if a.shared else t * a.recurrent_layers
+        s = norm(stack("recurrent", a.recurrent_layers, u, first), parameters["norm_recur.weight"])
         if a.streams > 1:
             mixing, beta = parameters["injection.mixing"][t], parameters["injection.beta"][t]
             h = [
