@@ -74,7 +74,9 @@ def test_a_failed_run_does_not_stop_the_others(write_grid, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_mistake_in_the_base_is_one_line_per_run(write_grid, tmp_path, capsys):
     """A wrong data directory is reported in the words of `looped fit`, status 1."""
-    grid = write_grid(base={"data": {"data_dir": "nowhere", "batch_size": 4}}, tokens={"1e3": [8]})
+    grid = write_grid(
+        base_changes={"data": {"data_dir": "nowhere", "batch_size": 4}}, tokens={"1e3": [8]}
+    )
     assert main(["sweep", "run", str(grid)]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 2
