@@ -5,7 +5,6 @@ horizon, checkpoints), so they are always there, whatever the YAML's list of cal
 """
 
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,12 +13,10 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.cli import LightningArgumentParser, LightningCLI, SaveConfigCallback
-from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch import Callback, Trainer
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from typing_extensions import override
 
-from looped.atomic_write import write_atomically
 from looped.callbacks.checkpoints import Checkpoints
 from looped.callbacks.compute import Compute
 from looped.callbacks.divergence import Divergence
@@ -33,17 +30,7 @@ from looped.datamodules.token_data import TokenDataModule
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
 from looped.parser_errors import one_line
-from looped.record import (
-    CHECKPOINT_DIR,
-    CONFIG_FILE,
-    LAST_CHECKPOINT,
-    RUN_FILE,
-    RecordError,
-    read_checkpoint,
-    read_run_file,
-)
-
-METRICS_FILE = "metrics.csv"
+from looped.run_directory import RunDirectory, existing_checkpoint, refuse_used
 
 DIVERGED_STATUS = 1
 SIGNAL_STATUS = 128  # plus the signal's number, as shells have it
@@ -126,35 +113,6 @@ class OneLineParser(LightningArgumentParser):
         raise UserError(one_line(message, names))
 
 
-class RunDirectory(SaveConfigCallback):
-    """Puts the configuration and the training curve into the run directory, once all is well.
-
-    Until training really starts nothing is written: a mistake found in the setup of data, model
-    or horizon leaves no file behind. A resumed run keeps the configurations and curves of its
-    earlier starts.
-    """
-
-    @override
-    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Nothing yet."""
-
-    @override
-    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self.config.trainer.logger in (None, True):
-            directory = Path(trainer.default_root_dir)
-            if trainer.is_global_zero:
-                _keep_metrics(directory, trainer.global_step)
-            trainer.logger = CSVLogger(directory, name="", version="")
-
-    @override
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.is_global_zero:
-            step = trainer.global_step
-            name = CONFIG_FILE if step == 0 else f"config-step={step:08d}.yaml"
-            text = self.parser.dump(self.config, skip_none=False)
-            write_atomically(Path(trainer.default_root_dir) / name, text)
-
-
 class LoopedCLI(LightningCLI):
     """LightningCLI for `LoopedLM` on `TokenDataModule` with the measuring callbacks."""
 
@@ -202,10 +160,10 @@ class LoopedCLI(LightningCLI):
         config = self.config[self.subcommand]
         run_dir = Path(config.run.dir)
         if config.ckpt_path is not None:
-            config.ckpt_path = str(_existing_checkpoint(run_dir, config.ckpt_path))
+            config.ckpt_path = str(existing_checkpoint(run_dir, config.ckpt_path))
             config.weights_only = True  # nothing in our checkpoints needs to run code
         elif self.subcommand == "fit":
-            _refuse_used(run_dir)
+            refuse_used(run_dir)
 
     @override
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
@@ -238,39 +196,3 @@ def _default_precision(accelerator: str) -> Literal["32-true", "bf16-mixed"]:
     """bfloat16 autocast where a GPU does it in hardware, else float32."""
     on_gpu = accelerator not in ("cpu", "mps", "tpu") and torch.cuda.is_available()
     return "bf16-mixed" if on_gpu and torch.cuda.is_bf16_supported() else "32-true"
-
-
-def _existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
-    """The file that `--ckpt_path` means; `last` is the newest of the run directory."""
-    path = run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT if ckpt_path == "last" else Path(ckpt_path)
-    if not path.exists():
-        raise UserError(f"checkpoint {path} does not exist: leave --ckpt_path out to start anew")
-    try:
-        read_checkpoint(path)
-    except RecordError as error:
-        raise UserError(f"checkpoint {path}: {error}") from error
-    return path
-
-
-def _refuse_used(run_dir: Path) -> None:
-    """A directory that holds a run is not trained into anew."""
-    finished = False
-    if (run_dir / RUN_FILE).exists():
-        try:
-            finished = read_run_file(run_dir / RUN_FILE).status in ("complete", "diverged")
-        except RecordError as error:
-            raise UserError(f"{run_dir / RUN_FILE}: {error}; choose another --run.dir") from error
-    requeued = any(run_dir.glob("hpc_ckpt_*.ckpt"))  # by SLURM: Lightning resumes it by itself
-    stopped = (run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT).exists() and not requeued
-    if finished or stopped:
-        raise UserError(
-            f"run directory {run_dir} already holds a run: resume it with --ckpt_path last, or "
-            "choose another --run.dir"
-        )
-
-
-def _keep_metrics(run_dir: Path, step: int) -> None:
-    """Set the training curve of earlier starts aside: the logger begins a new file."""
-    metrics = run_dir / METRICS_FILE
-    if metrics.exists():
-        os.replace(metrics, run_dir / f"metrics-until-step={step:08d}.csv")

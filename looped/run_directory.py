@@ -1,0 +1,92 @@
+"""The run directory: what may go into it, and the configuration and training curve that do.
+
+A directory that holds a run is resumed or left alone, never trained into anew; what earlier starts
+left is kept beside what the new one writes.
+"""
+
+import os
+from pathlib import Path
+
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.cli import SaveConfigCallback
+from lightning.pytorch.loggers import CSVLogger
+from typing_extensions import override
+
+from looped.atomic_write import write_atomically
+from looped.errors import UserError
+from looped.record import (
+    CHECKPOINT_DIR,
+    CONFIG_FILE,
+    LAST_CHECKPOINT,
+    RUN_FILE,
+    RecordError,
+    read_checkpoint,
+    read_run_file,
+)
+
+METRICS_FILE = "metrics.csv"
+
+
+class RunDirectory(SaveConfigCallback):
+    """Puts the configuration and the training curve into the run directory, once all is well.
+
+    Until training really starts nothing is written: a mistake found in the setup of data, model
+    or horizon leaves no file behind. A resumed run keeps the configurations and curves of its
+    earlier starts.
+    """
+
+    @override
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Nothing yet."""
+
+    @override
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.config.trainer.logger in (None, True):
+            directory = Path(trainer.default_root_dir)
+            if trainer.is_global_zero:
+                _keep_metrics(directory, trainer.global_step)
+            trainer.logger = CSVLogger(directory, name="", version="")
+
+    @override
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            step = trainer.global_step
+            name = CONFIG_FILE if step == 0 else f"config-step={step:08d}.yaml"
+            text = self.parser.dump(self.config, skip_none=False)
+            write_atomically(Path(trainer.default_root_dir) / name, text)
+
+
+def existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
+    """The file that `--ckpt_path` means; `last` is the newest of the run directory."""
+    path = run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT if ckpt_path == "last" else Path(ckpt_path)
+    if not path.exists():
+        raise UserError(f"checkpoint {path} does not exist: leave --ckpt_path out to start anew")
+    try:
+        read_checkpoint(path)
+    except RecordError as error:
+        raise UserError(f"checkpoint {path}: {error}") from error
+    return path
+
+
+def refuse_used(run_dir: Path) -> None:
+    """A directory that holds a run is not trained into anew."""
+    finished = False
+    if (run_dir / RUN_FILE).exists():
+        try:
+            finished = read_run_file(run_dir / RUN_FILE).status in ("complete", "diverged")
+        except RecordError as error:
+            raise UserError(f"{run_dir / RUN_FILE}: {error}; choose another --run.dir") from error
+    requeued = any(run_dir.glob("hpc_ckpt_*.ckpt"))  # by SLURM: Lightning resumes it by itself
+    stopped = (run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT).exists() and not requeued
+    if finished or stopped:
+        raise UserError(
+            f"run directory {run_dir} already holds a run: resume it with --ckpt_path last, or "
+            "choose another --run.dir"
+        )
+
+
+def _keep_metrics(run_dir: Path, step: int) -> None:
+    """Set the training curve of earlier starts aside: the logger begins a new file."""
+    metrics = run_dir / METRICS_FILE
+    if metrics.exists():
+        os.replace(metrics, run_dir / f"metrics-until-step={step:08d}.csv")
