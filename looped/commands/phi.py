@@ -85,7 +85,8 @@ def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
         "--match-budgets",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="use the r = 1 runs of a recipe's own budgets only (default: yes)",
+        help="of r = 1 runs that a recipe shares with others, use those of its own budgets only "
+        "(default: yes)",
     )
     parser.add_argument(
         "--estimator", choices=ESTIMATORS, default=ESTIMATORS[0], help="(default: huber)"

@@ -30,8 +30,13 @@ PANEL = 3.2
 """Height of one panel, in inches."""
 
 MAX_COLUMNS = 3
+MAX_PANELS = 12
+ALL_RUNS = "all runs"
+"""The one panel of runs whose budgets are unknown, or too many for a panel each."""
+
 DPI = 150
 CURVE_POINTS = 100
+HISTOGRAM_BINS = 40
 
 
 def write_figures(analyses: Mapping[str, Analysis], folder: Path) -> Iterator[Path]:
@@ -66,6 +71,8 @@ def isoflop_figure(fit: FitResult) -> Figure:
     palette = _palette(runs)
     cells = isoflop_parabolas(runs)
     levels = list(dict.fromkeys(cell.level for cell in cells))
+    if levels == [ALL_RUNS]:
+        cells = []  # runs of different budgets lie on no parabola
     columns = min(MAX_COLUMNS, math.ceil(math.sqrt(len(levels))))
     rows = -(-len(levels) // columns)
     with sns.axes_style(STYLE["style"]):
@@ -106,8 +113,11 @@ def isoflop_figure(fit: FitResult) -> Figure:
     _recurrence_legend(figure, palette, star=stars)
     figure.supxlabel("unique parameters N_once + N_rec")
     figure.supylabel("validation loss (nats per token)")
-    horizon = "token count" if levels[0].endswith("tokens") else "budget"
-    figure.suptitle(f"loss at equal {horizon}")
+    if levels == [ALL_RUNS]:
+        figure.suptitle("loss against size")
+    else:
+        horizon = "token count" if levels[0].endswith("tokens") else "budget"
+        figure.suptitle(f"loss at equal {horizon}")
     return figure
 
 
@@ -177,7 +187,17 @@ def phi_figure(analysis: Analysis) -> Figure:
         figure = Figure(figsize=(2.0 * PANEL, 1.9 * PANEL), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True)
     if bootstrap is not None and len(bootstrap.phi):
-        sns.histplot(x=bootstrap.phi, ax=upper, stat="density", color="C0", alpha=0.5, kde=True)
+        # Bins over the bulk: a few far resamples would otherwise make thousands of them.
+        shown = np.quantile(bootstrap.phi, [0.005, 0.995])
+        sns.histplot(
+            x=bootstrap.phi,
+            ax=upper,
+            stat="density",
+            color="C0",
+            alpha=0.5,
+            bins=HISTOGRAM_BINS,
+            binrange=(float(shown[0]), float(shown[1])) if shown[1] > shown[0] else None,
+        )
     upper.set(ylabel="density", title="block bootstrap over cells")
     lower.plot(profile.phi, profile.excess, color="C0")
     lower.axhline(profile.threshold, color="0.35", linestyle="--", linewidth=1)
@@ -200,7 +220,8 @@ def phi_figure(analysis: Analysis) -> Figure:
     label = f"{100 * interval.level:g} % interval: {DESCRIPTIONS[interval.kind]}"
     for ax in (upper, lower):
         _mark_interval(ax, fit, interval.low, interval.high, label)
-    upper.legend(loc="lower center", bbox_to_anchor=(0.5, 1.15), fontsize="small")
+    if upper.get_legend_handles_labels()[0]:
+        upper.legend(loc="lower center", bbox_to_anchor=(0.5, 1.15), fontsize="small")
     figure.suptitle(f"phi = {fit.phi:.3f}")
     return figure
 
@@ -222,12 +243,12 @@ def _count_axis(ax: Axes) -> None:
 
 
 def _categorised(runs: pd.DataFrame) -> pd.DataFrame:
-    """A copy with r as text and the unique parameters."""
+    """A copy with r as text, the unique parameters, and levels that are few enough to draw."""
     table = runs.copy()
     table["r"] = table["recurrences"].astype(str)
     table["n_total"] = table["n_once"] + table["n_rec"]
-    if "level" not in table:
-        table["level"] = "all runs"
+    if "level" not in table or table["level"].nunique() > MAX_PANELS:
+        table["level"] = ALL_RUNS
     return table
 
 

@@ -57,7 +57,8 @@ class FitResult:
             when there were too few runs to fit at all.
         objective: sum of rho(log L_hat - log L), half the sum of squares under least squares;
             null when law is.
-        r2: 1 - residual / total sum of squares of the loss in nats; null when law is.
+        r2: 1 - residual / total sum of squares of the loss in nats; null when law is, or when all
+            losses are equal.
         rmse: root mean square residual in nats; null when law is.
         num_free: parameters that were fitted.
         cells: number of the cell of each run: those of one budget and recurrence count; (n,).
@@ -163,6 +164,11 @@ def fit_law(
     num_free = len(design.names) - len(held)
     faults = design_faults(runs, num_free=num_free, held=held)
     cells = cells_of(runs)
+    if len(runs) > 1 and len(np.unique(cells)) == len(runs):
+        warnings.append(
+            "no two runs share a budget (or token count) and r, so every interval takes the runs "
+            "as independent; where they do share one, name it in a column budget_flops"
+        )
     common: dict[str, Any] = {
         "runs": runs.reset_index(drop=True),
         "estimator": estimator,
@@ -200,6 +206,7 @@ def fit_law(
     warnings += _warnings_of_fit(residuals, delta, optimum)
     nats = np.exp(design.log_loss) - np.exp(design.log_prediction(optimum.theta))
     loss = np.exp(design.log_loss)
+    total = float(((loss - loss.mean()) ** 2).sum())
     identifiable = not faults
     stderr = None
     if identifiable and "phi" not in held and cells.max() + 1 > num_free:
@@ -216,7 +223,7 @@ def fit_law(
         stderr=stderr,
         law=design.to_law(optimum.theta),
         objective=optimum.objective,
-        r2=float(1 - (nats**2).sum() / ((loss - loss.mean()) ** 2).sum()),
+        r2=float(1 - (nats**2).sum() / total) if total > 0 else None,
         rmse=float(np.sqrt((nats**2).mean())),
         conditioning=found,
         optimum=optimum,

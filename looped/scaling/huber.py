@@ -15,6 +15,9 @@ NORMAL_EFFICIENCY = 1.345
 """delta / (standard deviation) at which Huber's estimator keeps 95 % of the efficiency of least
 squares on normal noise (Huber, Robust Statistics, 1981)."""
 
+ROUND_OFF = 1e-9
+"""Residuals of log L below this are rounding: a fit with no larger ones is exact."""
+
 MAD_TO_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 
@@ -37,6 +40,11 @@ def inner(residuals: Floats, delta: float) -> Floats:
     return (np.abs(residuals) <= delta).astype(float)
 
 
+def exact_objective(num_runs: ArrayLike) -> Floats:
+    """Sum of rho at which a fit of so many runs is exact but for rounding."""
+    return np.asarray(0.5 * np.asarray(num_runs, dtype=float) * ROUND_OFF**2)
+
+
 def noise_scale(residuals: ArrayLike) -> float:
     """Standard deviation of the residuals' bulk, from their median absolute size."""
     return float(MAD_TO_SIGMA * np.median(np.abs(residuals)))
@@ -53,11 +61,15 @@ def dispersion(residuals: Floats, delta: float, *, num_parameters: int) -> float
         residuals: u at the optimum; shape (n,).
         delta: of Huber's function.
         num_parameters: k, parameters that were fitted; n > k.
+
+    Returns:
+        Above 0, also for an exact fit.
     """
     n = len(residuals)
     inside = float(inner(residuals, delta).sum())
     curvature = mean_curvature(inside, n, num_parameters=num_parameters)
-    return float((psi(residuals, delta) ** 2).sum() / (n - num_parameters) / curvature)
+    spread = float((psi(residuals, delta) ** 2).sum()) / (n - num_parameters)
+    return max(spread, ROUND_OFF**2) / float(curvature)
 
 
 def mean_curvature(num_inner: ArrayLike, num_runs: ArrayLike, *, num_parameters: int) -> Floats:

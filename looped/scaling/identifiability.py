@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from looped.scaling.huber import psi
+from looped.scaling.huber import ROUND_OFF, psi
 from looped.scaling.law import PHI, Design, Floats
 from looped.scaling.minimise import Optimum
 
@@ -31,9 +31,6 @@ BOUND_TOLERANCE = 1e-4
 
 GRADIENT_LIMIT = 1e-3
 """Largest cosine between the Jacobian's columns and the vector of psi at an optimum."""
-
-EXACT_FIT = 1e-9
-"""Residuals of log L below this are rounding: an exact fit has no direction left to descend."""
 
 HELD_BETA = 0.37
 """Value given to beta where only two token counts are there: that of the published runs."""
@@ -90,7 +87,7 @@ def design_faults(runs: pd.DataFrame, *, num_free: int, held: Mapping[str, float
     elif counts[0] > 1 and "alpha" not in held:
         faults.append(
             "no run with r = 1, the unit in which a recurrence is measured "
-            "(--fix alpha=VALUE can replace it)"
+            "(--no-match-budgets takes those of other budgets, --fix alpha=VALUE replaces them)"
         )
     if "level" in runs and runs["level"].nunique() < 2:
         faults.append(f"a single budget ({runs['level'].iloc[0]})")
@@ -118,7 +115,7 @@ def conditioning(design: Design, optimum: Optimum, *, delta: float) -> Condition
     lengths = np.linalg.norm(columns, axis=0)
     unit = columns / np.where(lengths > 0, lengths, 1.0)
     influence = psi(prediction - design.log_loss, delta)
-    size = max(float(np.linalg.norm(influence)), EXACT_FIT * np.sqrt(len(influence)))
+    size = max(float(np.linalg.norm(influence)), ROUND_OFF * np.sqrt(len(influence)))
 
     low, high = design.bounds()
     margin = BOUND_TOLERANCE * (high - low)
@@ -152,6 +149,8 @@ def optimum_faults(found: Conditioning, law_bounds: Mapping[str, tuple[float, fl
     faults = []
     for name in found.at_bounds:
         low, high = law_bounds[name]
+        if name.startswith("log_"):
+            name, low, high = name.removeprefix("log_"), np.exp(low), np.exp(high)
         faults.append(f"{name} at the bound of its box [{low:.3g}, {high:.3g}]")
     if found.phi_inflation is not None and found.phi_inflation > TRADE_LIMIT:
         faults.append(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from looped.scaling.huber import inner, psi, rho
+from looped.scaling.huber import exact_objective, inner, psi, rho
 from looped.scaling.law import Design, Floats
 
 CHUNK = 256
@@ -109,8 +109,8 @@ class _Descent:
         residuals = self.design.log_prediction(self.theta) - log_loss
         objective = (weights * rho(residuals, self.delta)).sum(axis=1)
         damping = np.full(m, 1e-3)
-        converged = np.zeros(m, dtype=bool)
-        active = np.arange(m)
+        converged = objective <= exact_objective(weights.sum(axis=1))
+        active = np.flatnonzero(~converged)
         for _ in range(max_steps):
             if not len(active):
                 break
@@ -127,6 +127,7 @@ class _Descent:
             # one that no damping makes any shorter.
             settled = better & (before - after <= tolerance * before) & (damping[active] < 1)
             settled |= damping[active] >= 1e7
+            settled |= objective[active] <= exact_objective(w.sum(axis=1))
             converged[active[settled]] = True
             active = active[~settled]
         return ManyFits(theta=self.theta, objective=objective, converged=converged)

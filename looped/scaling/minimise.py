@@ -12,7 +12,7 @@ import lmfit
 import numpy as np
 from numpy.typing import NDArray
 
-from looped.scaling.huber import rho
+from looped.scaling.huber import exact_objective, rho
 from looped.scaling.law import Design, Floats
 from looped.scaling.starts import search_starts
 
@@ -77,7 +77,9 @@ def minimise(
         free=free,
         objective=objective,
         num_starts=len(descents),
-        num_reached=int((objectives <= objective * (1 + SAME_OPTIMUM)).sum()),
+        num_reached=int(
+            (objectives <= objective * (1 + SAME_OPTIMUM) + exact_objective(len(design))).sum()
+        ),
         worst_objective=float(objectives.max()),
         aborted=bool(result.aborted),
         lmfit_result=result,

@@ -111,7 +111,7 @@ def _quality_line(fit: FitResult) -> str:
     if np.isfinite(fit.delta):
         estimator += f" (delta {fit.delta:g})"
     return (
-        f"fit      {estimator}   R2 {fit.r2:.4f}   residual {fit.rmse:.4f} nats   "
+        f"fit      {estimator}   R2 {_number(fit.r2)}   residual {fit.rmse:.4f} nats   "
         f"objective {fit.objective:.5e}   "
         f"{fit.optimum.num_reached} of {fit.optimum.num_starts} starts reach it"
     )

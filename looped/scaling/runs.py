@@ -68,7 +68,7 @@ class RunPool:
 
         Args:
             recipe: its name.
-            match_budgets: leave out r = 1 runs at budgets at which the recipe has no looped run.
+            match_budgets: of shared r = 1 runs, take only those at the recipe's own budgets.
 
         Raises:
             UserError: no such recipe.
@@ -81,8 +81,8 @@ class RunPool:
         plain = own[own["recurrences"] == 1]
         if plain.empty:
             plain = self.table[self.table["recurrences"] == 1]
-        if match_budgets and len(looped):
-            plain = plain[plain["level"].isin(set(looped["level"]))]
+            if match_budgets and len(looped):
+                plain = plain[plain["level"].isin(set(looped["level"]))]
         return pd.concat([plain, looped]).sort_index()
 
 

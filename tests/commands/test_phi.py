@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from looped.cli import main
@@ -13,6 +14,7 @@ from looped.commands import phi as command
 from looped.scaling.fit import ESTIMATORS
 from looped.scaling.intervals import DEFAULT_KIND, KINDS
 from looped.scaling.published import RUNS_FILE
+from tests.scaling.grids import TRUTH, synthetic
 from tests.scaling.records import record_of, write_run
 from tests.scaling.test_runs import ROWS, TABLE
 
@@ -193,3 +195,28 @@ def test_every_option_is_documented():
     command.add_arguments(parser)
     for action in parser._actions:
         assert action.help, action.dest
+
+
+@pytest.mark.parametrize(
+    "losses",
+    ["exact", "constant", "random"],
+)
+def test_strange_losses_end_in_json_without_nan(capsys, tmp_path, losses):
+    """No noise at all, all losses equal, and pure noise: an answer, or a null with a reason."""
+    table = synthetic(widths=(512, 1024), budgets=(1e18, 1e19))
+    if losses == "constant":
+        table["loss"] = 3.0
+    if losses == "random":
+        table["loss"] = np.random.default_rng(0).uniform(2, 4, len(table))
+    table["budget_flops"] = [level.split()[0] for level in table["level"]]
+    table.drop(columns="level").to_csv(tmp_path / "runs.csv", index=False)
+    options = ("--out", tmp_path / "figures", "--json", "-", *QUICK)
+    status, out, _ = run(tmp_path / "runs.csv", *options, capsys=capsys)
+    assert status == 0
+    fit = json.loads(out, parse_constant=pytest.fail)["recipes"]["baseline"]
+    if losses == "exact":
+        assert fit["phi"]["value"] == pytest.approx(TRUTH.phi, abs=1e-6)
+        assert fit["phi"]["ci"] == pytest.approx([TRUTH.phi, TRUTH.phi], abs=1e-4)
+    else:
+        assert fit["phi"]["value"] is None
+        assert fit["faults"]

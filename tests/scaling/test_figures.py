@@ -3,6 +3,7 @@
 import matplotlib.image
 import pytest
 
+from looped.scaling import fit_law
 from looped.scaling.analysis import analyse
 from looped.scaling.figures import (
     effective_size_figure,
@@ -67,11 +68,16 @@ def test_the_phi_figure_shades_the_reported_interval(analysis):
         assert span.get_x() + span.get_width() == pytest.approx(interval.high)
 
 
-def test_a_table_without_levels_is_drawn_as_one():
-    """A notebook's own table need not know budgets: one panel, and cells by token count."""
-    table = published("baseline").drop(columns="level")
-    figure = isoflop_figure(analyse(table, resamples=10).fit)
-    assert [ax.get_title() for ax in figure.axes if ax.get_visible()] == ["all runs"]
+def test_runs_that_share_no_budget_are_drawn_in_one_panel():
+    """Without budgets, or with one in every run, a panel each would be 116 panels."""
+    table = published("baseline")
+    alone = table.assign(level=[f"{tokens} tokens" for tokens in table["tokens"]])
+    for runs in (table.drop(columns="level"), alone):
+        fit = fit_law(runs, polish=1)
+        (ax,) = isoflop_figure(fit).axes
+        assert ax.get_title() == "all runs"
+        assert ax.get_lines() == []  # no parabola through runs of different budgets
+        residual_figure(fit)
 
 
 def test_a_fit_that_cannot_tell_phi_still_has_its_iso_flop_curves(tmp_path):

@@ -200,6 +200,14 @@ def test_repeated_data_and_starved_runs_are_flagged():
     assert "1 of 116 runs saw fewer tokens than they have parameters" in text
 
 
+def test_runs_without_cells_are_said_to_be_taken_as_independent():
+    """A table without budgets gives each run a cell of its own: the interval rests on that."""
+    table = published("baseline")
+    table["level"] = [f"{tokens} tokens" for tokens in table["tokens"]]
+    (warning,) = fit_law(table, polish=1).warnings
+    assert "no two runs share a budget" in warning
+
+
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [

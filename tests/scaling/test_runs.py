@@ -171,6 +171,9 @@ def test_plain_runs_are_shared_by_recipes():
     assert len(matched) == 81
     assert (matched["recurrences"] == 1).sum() == 20
     assert len(pool.of_recipe("truncated", match_budgets=False)) == 90
+    # A recipe's own plain runs are its own whatever their budgets.
+    scattered = type(pool)(pool.table.assign(level=[f"{i} FLOPs" for i in pool.table.index]), [])
+    assert len(scattered.of_recipe("baseline")) == 116
     with pytest.raises(UserError, match="no run of recipe 'other': there are baseline, truncated"):
         pool.of_recipe("other")
 
