@@ -16,7 +16,12 @@ from scipy import stats
 from looped.errors import UserError
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, cells_of, fit_law
 from looped.scaling.fitted import Fitted
-from looped.scaling.intervals import MIN_CELLS, MIN_RESAMPLES, jackknife_error
+from looped.scaling.intervals import (
+    MIN_CELLS,
+    MIN_RESAMPLES,
+    check_resampling,
+    jackknife_error,
+)
 from looped.scaling.isoflop import isoflop_parabolas
 from looped.scaling.law import PHI, Floats
 from looped.scaling.runs import RunPool
@@ -37,7 +42,7 @@ class Comparison:
             or when too many resamples failed.
         high: upper end; null likewise.
         jackknife: ends of the joint delete-a-cell jackknife's interval, with a t quantile; null
-            when delta_phi is, or with fewer than four cells.
+            when delta_phi is, with fewer than four cells, or when one cell is all that tells phi.
         failed: resamples in which either fit failed.
         resamples: that were drawn; 0 when delta_phi is null.
         shared_cells: cells of r = 1 that both fits use.
@@ -45,7 +50,9 @@ class Comparison:
             minus that of the first, in nats; null without such cells. The best loss is the
             vertex of the iso-FLOP parabola, or the lowest loss where it has none inside the runs.
         loss_by_recurrence: the same for each recurrence count.
-        verdict: on the loop: better, worse, not distinguishable, or unknown.
+        verdict: on the loop: better or worse when both intervals lie on one side of 0 (with few
+            cells the bootstrap's is too narrow, docs/intervals.md), else not distinguishable;
+            unknown without an interval.
     """
 
     first: FitResult
@@ -94,10 +101,7 @@ def compare(
     """
     if first == second:
         raise UserError(f"recipe {first!r} cannot be compared with itself: name two")
-    if not 0 < level < 1:
-        raise UserError(f"level {level} is not between 0 and 1: 0.95 is usual")
-    if resamples < 1:
-        raise UserError(f"resamples {resamples} is below 1: 1000 is usual")
+    check_resampling(level, resamples=resamples, seed=seed)
     tables = [pool.of_recipe(name, match_budgets=match_budgets) for name in (first, second)]
     if match_budgets:
         tables = _common_levels(tables, (first, second))
@@ -132,16 +136,21 @@ def compare(
         shared_cells=shared,
         loss_difference=float(np.mean(differences)) if differences else None,
         loss_by_recurrence={r: float(np.mean(v)) for r, v in by_recurrence.items()},
-        verdict=_verdict(low, high),
+        verdict=_verdict([(low, high), jackknife]),
     )
 
 
-def _verdict(low: float | None, high: float | None) -> Verdict:
-    if low is None or high is None:
+def _verdict(intervals: list[tuple[float | None, float | None] | None]) -> Verdict:
+    known = [
+        (ends[0], ends[1])
+        for ends in intervals
+        if ends is not None and ends[0] is not None and ends[1] is not None
+    ]
+    if not known:
         return "unknown"
-    if low > 0:
+    if all(low > 0 for low, _ in known):
         return "better"
-    return "worse" if high < 0 else "not distinguishable"
+    return "worse" if all(high < 0 for _, high in known) else "not distinguishable"
 
 
 def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[pd.DataFrame]:
@@ -227,10 +236,10 @@ def _jackknife(
     if len(names) < MIN_CELLS:
         return None
     without = 1.0 - np.eye(len(names))
-    phis = [
-        fitted.refit(weights=without[:, key]).theta[:, PHI]
-        for fitted, key in zip(pair, keys, strict=True)
-    ]
+    found = [fitted.refit(weights=without[:, key]) for fitted, key in zip(pair, keys, strict=True)]
+    if not all(fits.converged.all() for fits in found):
+        return None
+    phis = [fits.theta[:, PHI] for fits in found]
     quantile = float(stats.t.ppf(0.5 + level / 2, len(names) - 1))
     reach = quantile * jackknife_error(phis[1] - phis[0])
     return delta_phi - reach, delta_phi + reach

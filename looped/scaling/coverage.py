@@ -17,7 +17,7 @@ import numpy as np
 from looped.errors import UserError
 from looped.scaling.fit import FitResult
 from looped.scaling.fitted import Fitted
-from looped.scaling.intervals import KINDS, intervals_of
+from looped.scaling.intervals import KINDS, check_resampling, intervals_of
 from looped.scaling.law import Floats
 
 CELL_PART, OWN_PART = 0.8, 0.6
@@ -132,10 +132,14 @@ def measure_coverage(
         One entry per world and kind.
 
     Raises:
-        UserError: fewer than one data set, noise that is not positive, or a fit without phi.
+        UserError: fewer than one data set or worker, noise that is not positive, or a fit without
+            phi.
     """
     if data_sets < 1:
         raise UserError(f"coverage over {data_sets} data sets: 400 or more tell something")
+    if workers < 1:
+        raise UserError(f"workers {workers} is below 1: choose 1 or more")
+    check_resampling(level, resamples=resamples, seed=seed)
     if noise is not None and not noise > 0:
         raise UserError(f"noise {noise} is not positive: give nats, such as 0.010")
     if fit.phi is None or "phi" in fit.held:

@@ -76,8 +76,11 @@ class Fitted:
         log_loss: Floats | None = None,
         start: Floats | None = None,
     ) -> ManyFits:
-        """Fit again with other weights or losses, from the optimum; shapes as in `fit_many`."""
-        return fit_many(
+        """Fit again with other weights or losses, from the optimum; shapes as in `fit_many`.
+
+        A drawing without the runs that tell phi stays where it started: it has not converged.
+        """
+        found = fit_many(
             self.design,
             self.theta if start is None else start,
             delta=self.delta,
@@ -85,6 +88,16 @@ class Fitted:
             weights=weights,
             log_loss=log_loss,
         )
+        if weights is None or not self.free[PHI]:
+            return found
+        return replace(found, converged=found.converged & self._tells_phi(weights))
+
+    def _tells_phi(self, weights: Floats) -> NDArray[np.bool_]:
+        """Whether each drawing, shape (m, n), holds looped runs, and plain ones if any exist."""
+        plain = self.design.exponents[:, 0] == 0  # log r = 0
+        drawn = weights > 0
+        looped = drawn[:, ~plain].any(axis=1)
+        return np.asarray(looped & drawn[:, plain].any(axis=1) if plain.any() else looped)
 
     def with_losses(self, log_loss: Floats) -> "Fitted":
         """The same design and parameters held, fitted to other losses of shape (n,)."""

@@ -107,10 +107,7 @@ def phi_intervals(
     for kind in kinds:
         if kind not in KINDS:
             raise UserError(f"interval {kind!r} is unknown: choose {', '.join(KINDS)}")
-    if not 0 < level < 1:
-        raise UserError(f"level {level} is not between 0 and 1: 0.95 is usual")
-    if resamples < 1:
-        raise UserError(f"resamples {resamples} is below 1: 1000 is usual")
+    check_resampling(level, resamples=resamples, seed=seed)
     if fit.phi is None or "phi" in fit.held:
         why = "phi was held" if "phi" in fit.held else "phi is not identifiable"
         nothing = {kind: _none(kind, level, why) for kind in kinds}
@@ -151,6 +148,20 @@ def intervals_of(
         else:
             intervals[kind] = _from_error(fitted, kind, level)
     return PhiIntervals(intervals=intervals, bootstrap=bootstrap, wild=wild)
+
+
+def check_resampling(level: float, *, resamples: int, seed: int) -> None:
+    """Refuse a level, a number of resamples or a seed that cannot be.
+
+    Raises:
+        UserError: naming the value.
+    """
+    if not 0 < level < 1:
+        raise UserError(f"level {level} is not between 0 and 1: 0.95 is usual")
+    if resamples < 1:
+        raise UserError(f"resamples {resamples} is below 1: 1000 is usual")
+    if seed < 0:
+        raise UserError(f"seed {seed} is negative: choose 0 or more")
 
 
 def jackknife_error(phi: Floats) -> float:

@@ -55,5 +55,7 @@ def test_mistakes_are_named(fit):
         measure_coverage(fit, data_sets=0)
     with pytest.raises(UserError, match=r"noise -0\.1"):
         measure_coverage(fit, data_sets=1, noise=-0.1)
+    with pytest.raises(UserError, match="workers 0"):
+        measure_coverage(fit, data_sets=1, workers=0)
     with pytest.raises(UserError, match="tells phi"):
         measure_coverage(fit_law(published("baseline"), fix={"phi": 1.0}), data_sets=1)

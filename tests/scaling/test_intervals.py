@@ -109,14 +109,21 @@ def test_the_bootstrap_spread_is_the_cluster_error(squares):
     )
 
 
-def test_failed_resamples_are_counted():
-    """With r = 1 in one cell only, about a third of the resamples lack it and cannot tell phi."""
-    table = synthetic(noise=0.005, seed=1)
-    table = table[(table["recurrences"] > 1) | (table["level"] == "1e+19 FLOPs")]
-    table = table[table["recurrences"].isin([1, 4])]
-    interval = phi_intervals(fit_law(table), ["percentile"], resamples=200).intervals["percentile"]
-    assert interval.resamples == 200
-    assert 0 < interval.failed < 200
+def test_resamples_that_cannot_tell_phi_fail():
+    """Of 7 cells one is plain: (6/7)^7 = 34 % of the resamples lack it.
+
+    They would stay where they started, at the estimate, and make the interval too narrow; so would
+    the jackknife's fit without that cell.
+    """
+    table = synthetic(noise=0.005, seed=1, recurrences=(1, 4))
+    table = table[(table["recurrences"] == 4) | (table["level"] == "1e+19 FLOPs")]
+    fit = fit_law(table)
+    assert fit.num_cells == 7
+    found = phi_intervals(fit, ["percentile", "jackknife"], resamples=400).intervals
+    assert found["percentile"].resamples == 400
+    assert found["percentile"].failed == pytest.approx(400 * (6 / 7) ** 7, abs=40)
+    assert found["jackknife"].low is None
+    assert found["jackknife"].why_none == "without one of the cells phi cannot be told"
 
 
 def test_few_cells_leave_only_what_they_can_carry():
@@ -149,3 +156,5 @@ def test_mistakes_are_named(huber):
         phi_intervals(huber, level=95)
     with pytest.raises(UserError, match="resamples 0"):
         phi_intervals(huber, resamples=0)
+    with pytest.raises(UserError, match="seed -1 is negative"):
+        phi_intervals(huber, seed=-1)
