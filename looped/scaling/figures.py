@@ -183,6 +183,7 @@ def phi_figure(analysis: Analysis) -> Figure:
     interval = analysis.intervals.intervals[analysis.kind]
     profile = profile_phi(Fitted.of(fit), level=interval.level)
     bootstrap = analysis.intervals.bootstrap
+    percent = f"{100 * interval.level:g} %"
     with sns.axes_style(STYLE["style"]):
         figure = Figure(figsize=(2.0 * PANEL, 1.9 * PANEL), layout="constrained")
         upper, lower = figure.subplots(2, 1, sharex=True)
@@ -201,23 +202,13 @@ def phi_figure(analysis: Analysis) -> Figure:
     upper.set(ylabel="density", title="block bootstrap over cells")
     lower.plot(profile.phi, profile.excess, color="C0")
     lower.axhline(profile.threshold, color="0.35", linestyle="--", linewidth=1)
-    lower.annotate(
-        f"{100 * interval.level:g} %, runs taken as independent",
-        (1, profile.threshold),
-        xycoords=("axes fraction", "data"),
-        xytext=(-4, 3),
-        textcoords="offset points",
-        ha="right",
-        color="0.35",
-        fontsize="small",
-    )
     lower.set(
         xlabel="phi",
         ylabel="2 (S(phi) - S) / dispersion",
-        title="profile of the objective",
+        title=f"profile of the objective (dashed: {percent}, runs taken as independent)",
         ylim=(0, 3 * profile.threshold),
     )
-    label = f"{100 * interval.level:g} % interval: {DESCRIPTIONS[interval.kind]}"
+    label = f"{percent} interval: {DESCRIPTIONS[interval.kind]}"
     for ax in (upper, lower):
         _mark_interval(ax, fit, interval.low, interval.high, label)
     if upper.get_legend_handles_labels()[0]:
