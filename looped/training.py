@@ -31,6 +31,7 @@ from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
 from looped.parser_errors import one_line
 from looped.run_directory import RunDirectory, existing_checkpoint, refuse_used
+from looped.strategies import check_strategy
 
 DIVERGED_STATUS = 1
 SIGNAL_STATUS = 128  # plus the signal's number, as shells have it
@@ -176,6 +177,7 @@ class LoopedCLI(LightningCLI):
             trainer = super().instantiate_trainer(**kwargs)
         except ValueError as error:
             raise UserError(f"trainer: {' '.join(str(error).split())}") from error
+        check_strategy(trainer.strategy)
         callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]  # a connector sets it
         place = len(callbacks) - 1  # after everything that counts, before the checkpoints
         callbacks.insert(place, self._graceful_stop)

@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from looped.architecture import Architecture
 from looped.errors import UserError
 from looped.modules.looped_transformer import LoopedTransformer
+from looped.modules.sharding import shard
 from looped.optimizers.learning_rates import LearningRates
 from looped.optimizers.recipe import make_optimizer
 from looped.optimizers.schedule import ScheduleName, linear_decay, warmup_stable_decay
@@ -101,6 +102,11 @@ class LoopedLM(LightningModule):
     def architecture(self) -> Architecture:
         """The constructor arguments of the network."""
         return self.network.architecture
+
+    def configure_model(self) -> None:
+        """Shard the network when the strategy brings a device mesh (FSDP2)."""
+        if self.device_mesh is not None:
+            shard(self.network, self.device_mesh)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, T, V) at the evaluation's recurrence count; tokens are (B, T)."""

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from looped.optimizers.distribution import divide_among_processes, sharded_like, whole
+
 MOMENTUM = 0.95
 
 # Coefficients (a, b, c) of the five iterations for singular values in [0, 1 / 1.02], as computed
@@ -133,24 +135,30 @@ class MuonH(torch.optim.Optimizer):
         )
 
     def _muonh(self, matrices: list[Tensor], lr: float) -> None:
-        """One update of matrices of one shape (or its transpose), orthogonalised as one stack."""
+        """One update of matrices of one shape (or its transpose), orthogonalised as one stack.
+
+        Several processes share out the orthogonalisation; of sharded matrices the momentum is
+        sharded too, and all else is done on the whole.
+        """
         for w in matrices:
             if not self.state[w]:
                 self.state[w] = {
                     "momentum": torch.zeros_like(w),
-                    "initial_norm": torch.linalg.matrix_norm(w),
+                    "initial_norm": torch.linalg.matrix_norm(whole(w)),
                 }
         gradients = [w.grad for w in matrices if w.grad is not None]
         momenta = [self.state[w]["momentum"] for w in matrices]
         torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
         blended = torch._foreach_lerp(gradients, momenta, MOMENTUM)
-        updates = orthogonalize(torch.stack([_wide(g) for g in blended]))
+        updates = divide_among_processes(
+            orthogonalize, torch.stack([_wide(whole(g)) for g in blended])
+        )
         norms = torch.stack([self.state[w]["initial_norm"] for w in matrices])[:, None, None]
-        stack = torch.stack([_wide(w) for w in matrices])
+        stack = torch.stack([_wide(whole(w)) for w in matrices])
         stack -= lr * _with_norm(updates, norms)
         stack = _with_norm(stack, norms)
         for w, new in zip(matrices, stack, strict=True):
-            w.copy_(new if w.shape == new.shape else new.mT)
+            w.copy_(sharded_like(new if w.shape == new.shape else new.mT, w))
 
 
 def _wide(matrix: Tensor) -> Tensor:
