@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from looped.cli import main
 from looped.sweeps.grid import read_grid
@@ -18,6 +19,18 @@ def test_run_configurations_parse(path, capsys):
         main(["fit", f"--config={path}", "--print_config"])
     assert ended.value.code == 0
     assert main(["count", f"--config={path}"]) == 0
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("configs/strategies/*.yaml")), ids=lambda p: p.stem
+)
+def test_strategies_parse_on_top_of_a_run(path, capsys):
+    """A strategy's YAML says nothing but how processes share the work."""
+    run = f"--config={ROOT / 'configs' / 'demo.yaml'}"
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", run, f"--config={path}", "--print_config"])
+    assert ended.value.code == 0
+    assert yaml.safe_load(path.read_text()).keys() == {"trainer"}
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("configs/sweeps/*.yaml")), ids=lambda p: p.stem)

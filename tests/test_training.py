@@ -146,6 +146,10 @@ def test_constructor_arguments_from_the_command_line(config, tmp_path):
         (["--config=nowhere.yaml"], "nowhere.yaml"),
         (["--trainer.accelerator=abacus"], "abacus"),
         (["--trainer.devices=0"], "devices"),
+        (
+            ["--trainer.strategy={class_path: lightning.pytorch.strategies.ModelParallelStrategy}"],
+            "trainer.strategy ModelParallelStrategy is not supported",
+        ),
         (["--compute.convention=fast"], "compute.convention: got fast, expected paper, causal"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
