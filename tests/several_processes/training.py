@@ -13,6 +13,7 @@ from lightning.pytorch import Callback, Trainer, seed_everything
 
 from looped.callbacks.checkpoints import Checkpoints
 from looped.callbacks.compute import Compute
+from looped.callbacks.divergence import Divergence
 from looped.callbacks.horizon import Horizon
 from looped.callbacks.run_record import RunRecord
 from looped.callbacks.validation_loss import ValidationLoss
@@ -97,6 +98,7 @@ def train(
             validation,
             Horizon(steps=STEPS),
             RunRecord(str(out)),
+            Divergence(),
             Checkpoints(),
         ],
         **trainer_arguments,
