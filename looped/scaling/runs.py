@@ -174,6 +174,8 @@ def _unfit(record: Record) -> str | None:
         value = getattr(record, section).get(name)
         if not isinstance(value, int):
             return f"its record has {section}.{name} = {value!r}: not a whole number"
+    if _is_control(record):
+        return "a control (unshared blocks, or wiring without a loop): no point of the law"
     if record.status == "diverged":
         return "diverged"
     if record.status != "complete":
@@ -186,6 +188,16 @@ def _unfit(record: Record) -> str | None:
     if loss is None or not np.isfinite(loss):
         return "its validation loss is not a finite number"
     return None
+
+
+def _is_control(record: Record) -> bool:
+    """Whether a run isolates the price of sharing or of the wiring instead of measuring the loop.
+
+    Taken for a looped or a plain run it would move phi by exactly what it is meant to separate.
+    """
+    model = record.model
+    wired = model.get("injection") not in (None, "none") or model.get("streams", 1) > 1
+    return model.get("shared") is False or (model["recurrences"] == 1 and wired)
 
 
 def _row(run: FoundRun) -> dict[str, Any]:
