@@ -2,7 +2,8 @@
 
     looped prepare --source stdlib --out data/stdlib --seq_len 128 --tokenizer bpe:1024
 
-The directory is complete or not there at all. The same command again finds it complete, and
+(for stdlib these are the defaults). The directory is complete or not there at all. The same
+command again finds it complete, and
 
     looped prepare --inspect data/stdlib
 
@@ -16,6 +17,9 @@ from looped.errors import UserError
 
 if TYPE_CHECKING:
     from looped.datamodules.prepared_data import PreparedData, Split
+
+# The library of Python needs no choices to be a first corpus.
+_STDLIB_DEFAULTS = {"out": "data/stdlib", "seq_len": 128, "tokenizer": "bpe:1024"}
 
 _ROWS_SHOWN = 2
 _CHARACTERS_SHOWN = 200
@@ -95,6 +99,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _inspect(arguments)
     from looped.datamodules.prepare import prepare
 
+    if arguments.source == "stdlib":
+        for option, value in _STDLIB_DEFAULTS.items():
+            if getattr(arguments, option) is None:
+                setattr(arguments, option, value)
     for option in ("source", "out"):
         if getattr(arguments, option) is None:
             raise UserError(f"give --{option} (see looped prepare --help)")

@@ -71,7 +71,7 @@ def test_inspect_finds_damage(command, tmp_path, capsys):
     ("options", "message"),
     [
         (["--inspect", "d", "--out", "e"], "--inspect only looks: leave out --out"),
-        (["--source", "stdlib"], "give --out"),
+        (["--source", "text"], "give --out"),
         (["--out", "d"], "give --source"),
     ],
 )
@@ -97,3 +97,13 @@ def test_help_does_not_import_what_it_does_not_need():
         "assert not {'torch', 'litdata', 'numpy', 'rich'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_the_standard_library_needs_no_choices(tmp_path, monkeypatch, capsys):
+    """As the README types it: T = 128 and a BPE of 1,024 tokens, in data/stdlib."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["prepare", "--source", "stdlib"]) == 0
+    out = capsys.readouterr().out
+    assert "data/stdlib prepared" in out
+    assert "bpe:1024 (1024 tokens), T = 128" in out
