@@ -139,8 +139,8 @@ class LoopedCLI(LightningCLI):
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_argument(
             "--allow_changes",
-            type=bool,
-            default=False,
+            "--allow-changes",
+            action="store_true",
             help="resume although the configuration is of another experiment than the checkpoint",
         )
         for group, callback in MEASURING_CALLBACKS.items():

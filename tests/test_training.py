@@ -313,7 +313,7 @@ def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path, caps
     changed = ("--ckpt_path=last", "--model.norm_lr=0.123")
     assert fit(config, *changed) == 2
     assert "model.norm_lr 0.123 instead of 0.005" in capsys.readouterr().err
-    assert fit(config, *changed, "--allow_changes=true") == 0
+    assert fit(config, *changed, "--allow-changes") == 0
     second = next((tmp_path / "run").glob("config-step*.yaml"))
     assert yaml.safe_load(second.read_text())["model"]["norm_lr"] == 0.123
 

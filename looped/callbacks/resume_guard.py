@@ -49,7 +49,7 @@ class ResumeGuard(Callback):
         if not self.allow_changes:
             raise UserError(
                 f"the checkpoint is of another experiment: {listed}. Take these changes back, "
-                "choose another --run.dir, or insist with --allow_changes=true"
+                "choose another --run.dir, or insist with --allow-changes"
             )
         rank_zero_warn(f"Resuming as another experiment: {listed}")
 
