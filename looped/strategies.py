@@ -95,14 +95,24 @@ def _sharded(saved: dict[str, Any], optimizer: Optimizer) -> dict[str, Any]:
 
 
 def check_strategy(strategy: Strategy) -> None:
-    """Refuse strategies under which the training rule or the checkpoints would not be ours.
+    """Refuse what would not train as planned, before any process waits for another.
 
     Raises:
-        UserError: neither one process, nor `ddp`, nor `FullyShardedStrategy`. FSDP1 and DeepSpeed
+        UserError: neither one process, nor `ddp`, nor `FullyShardedStrategy`: FSDP1 and DeepSpeed
             hand the optimizer flat pieces of parameters, of which no polar factor can be taken.
+            Or torchrun or SLURM have started another number of processes.
     """
-    if not isinstance(strategy, SingleDeviceStrategy | DDPStrategy | FullyShardedStrategy):
+    if isinstance(strategy, SingleDeviceStrategy):
+        return
+    if not isinstance(strategy, DDPStrategy | FullyShardedStrategy):
         raise UserError(
             f"trainer.strategy {type(strategy).__name__} is not supported: use "
             "configs/strategies/ddp.yaml, or configs/strategies/fsdp2.yaml to shard the model"
         )
+    assert strategy.cluster_environment is not None
+    try:
+        strategy.cluster_environment.validate_settings(
+            num_devices=strategy.num_processes, num_nodes=strategy.num_nodes
+        )
+    except ValueError as error:
+        raise UserError(f"trainer: {' '.join(str(error).split())}") from error

@@ -87,6 +87,8 @@ def _silence_what_is_not_the_users() -> None:
     warnings.filterwarnings("ignore", message="Experiment logs directory .* exists")
     # TrainStream shares its batches between loader processes itself
     warnings.filterwarnings("ignore", message="Your `IterableDataset` has `__len__` defined")
+    # ValidationLoss has added the processes up itself
+    warnings.filterwarnings("ignore", message="It is recommended to use `self.log")
     for name in NOISY_LOGGERS:
         logging.getLogger(name).addFilter(_concerns_the_user)
     logging.getLogger("lightning.fabric.utilities.seed").setLevel(logging.WARNING)

@@ -36,13 +36,12 @@ def shard(network: LoopedTransformer, mesh: DeviceMesh) -> None:
             "only; set tensor_parallel_size 1 and data_parallel_size to the number of processes"
         )
     _broadcast(network, mesh.device_type)
-    data_parallel = mesh["data_parallel"]
+    used_again = network.architecture.recurrences > network.architecture.recurrent_blocks
     for block in (*network.prelude, *network.coda):
-        fully_shard(block, mesh=data_parallel)
+        fully_shard(block, mesh=mesh["data_parallel"])
     for block in network.recurrent:
-        again = network.architecture.recurrences > 1
-        fully_shard(block, mesh=data_parallel, reshard_after_forward=not again)
-    fully_shard(network, mesh=data_parallel)
+        fully_shard(block, mesh=mesh["data_parallel"], reshard_after_forward=not used_again)
+    fully_shard(network, mesh=mesh["data_parallel"])
 
 
 def _broadcast(network: LoopedTransformer, device_type: str) -> None:
