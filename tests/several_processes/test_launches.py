@@ -1,6 +1,7 @@
 """`looped fit` started in every way that docs/multi-node.md names, on loopback."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -14,13 +15,13 @@ from looped.cli import main
 from looped.record import read_run_file
 from tests.conftest import SEQ_LEN
 from tests.several_processes.conftest import ROOT, environment
+from tests.several_processes.training import STOPPED_AT
 from tests.test_training import VOCAB, assert_equal, state
 
 pytestmark = pytest.mark.slow
 
 STRATEGIES = ROOT / "configs" / "strategies"
 FIT = ["-m", "looped.cli", "fit"]
-STOPPED_AT = 9
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,8 @@ def story(prepared, tmp_path_factory) -> Path:
     """Three runs of 20 steps: by one process; by two; by two, stopped and resumed.
 
     The second is started like a SLURM job of two nodes. The third begins as two launches that
-    are told their node, under ddp, and goes on under torchrun and FSDP2.
+    are told their node, under ddp; a signal to one of them ends both; and it goes on under
+    torchrun and FSDP2.
     """
     out = tmp_path_factory.mktemp("launches")
     config = out / "config.yaml"
@@ -63,10 +65,16 @@ def story(prepared, tmp_path_factory) -> Path:
         [*FIT, *two_nodes, f"--run.dir={out / 'two'}"],
         [slurm | {"SLURM_PROCID": str(node), "SLURM_NODEID": str(node)} for node in (0, 1)],
     )
+    stop = out / "stop.yaml"
+    stop.write_text(
+        "trainer: {callbacks: [{class_path: tests.several_processes.training.SignalAt, "
+        f"init_args: {{step: {STOPPED_AT}, rank: 1}}}}]}}\n"
+    )
     resumed = f"--run.dir={out / 'resumed'}"
     launch_both(
-        [*FIT, *two_nodes, resumed, f"--trainer.max_steps={STOPPED_AT}"],
+        [*FIT, *two_nodes, resumed, f"--config={stop}"],
         [{"NODE_RANK": str(node)} for node in (0, 1)],
+        status=128 + signal.SIGTERM,
     )
     assert read_run_file(out / "resumed" / "run.json").status == "stopped"
     shutil.copy(out / "resumed" / "run.json", out / "stopped.json")
@@ -107,11 +115,11 @@ def finish(process: subprocess.Popen, status: int = 0) -> str:
     return output
 
 
-def launch_both(arguments: list[str], places: list[dict[str, str]]) -> None:
+def launch_both(arguments: list[str], places: list[dict[str, str]], status: int = 0) -> None:
     """Start the same command twice, as on two nodes, each knowing its place."""
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     for process in [start(arguments, meeting | place) for place in places]:
-        finish(process)
+        finish(process, status)
 
 
 def record(story: Path, name: str):

@@ -4,6 +4,8 @@ The rates are so high that the loss falls by nats in 20 steps and every part of 
 its share in that: a gradient that is lost, or counted twice, shows.
 """
 
+import os
+import signal
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,18 @@ class Curve(Callback):
     def on_train_batch_end(self, trainer, pl_module, outputs, *_: Any) -> None:
         loss = outputs["loss"].detach().clone()
         self.losses.append(trainer.strategy.reduce(loss, reduce_op="mean").item())
+
+
+class SignalAt(Callback):
+    """Sends SIGTERM to one process of the job after a number of steps."""
+
+    def __init__(self, step: int, rank: int) -> None:
+        self.step = step
+        self.rank = rank
+
+    def on_train_batch_end(self, trainer, *_: Any) -> None:
+        if (trainer.global_step, trainer.global_rank) == (self.step, self.rank):
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def train(
