@@ -1,0 +1,87 @@
+"""The expected standard error of phi against independent routes to the same number."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looped.scaling.expected_error import expected_error
+from looped.scaling.fit import fit_law
+from looped.scaling.prior import PUBLISHED, Prior
+from looped.scaling.published import published_runs
+
+RAW = ("E", "A", "alpha", "B", "beta", "phi")
+
+
+@pytest.fixture(scope="module")
+def runs() -> pd.DataFrame:
+    return published_runs().of_recipe("baseline")
+
+
+def test_information_matrix_in_the_laws_own_parameters(runs):
+    """Numerical derivatives by E, A, alpha, B, beta, phi and a plain inverse: the same error."""
+    law = PUBLISHED.law
+    values = {name: getattr(law, name) for name in RAW}
+    columns = []
+    for name in RAW:
+        step = 1e-5 * values[name]
+        ends = []
+        for sign in (1, -1):
+            moved = type(law)(**values | {name: values[name] + sign * step})
+            ends.append(
+                moved.loss(
+                    runs["recurrences"], runs["n_once"], n_rec=runs["n_rec"], tokens=runs["tokens"]
+                )
+            )
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    j = np.array(columns).T
+    scale = np.linalg.norm(j, axis=0)
+    covariance = np.linalg.inv((j / scale).T @ (j / scale)) / np.outer(scale, scale)
+    stderr = PUBLISHED.noise * np.sqrt(covariance[-1, -1])
+    assert expected_error(runs, PUBLISHED).phi_stderr == pytest.approx(stderr, rel=1e-4)
+
+
+def test_scatter_of_simulated_fits(runs):
+    """The spread of phi over least-squares fits of simulated losses is what was expected."""
+    small = runs[runs["budget_flops"] < 3e18]
+    law = PUBLISHED.law
+    prior = Prior(law=law, noise=1e-3, source="the test")
+    loss = law.loss(
+        small["recurrences"], small["n_once"], n_rec=small["n_rec"], tokens=small["tokens"]
+    )
+    rng = np.random.default_rng(0)
+    found = [
+        fit_law(
+            small.assign(loss=loss + rng.normal(0, prior.noise, len(loss))),
+            estimator="least_squares",
+            polish=1,
+        ).phi
+        for _ in range(40)
+    ]
+    expected = expected_error(small, prior).phi_stderr
+    assert np.std(found) == pytest.approx(expected, rel=0.3)  # 40 draws: 11 % at one sigma
+    assert np.mean(found) == pytest.approx(law.phi, abs=4 * expected / np.sqrt(40))
+
+
+def test_noise_and_repetition_scale_it(runs):
+    """Twice the noise, twice the error; four times the runs, half of it."""
+    once = expected_error(runs, PUBLISHED).phi_stderr
+    noisier = Prior(law=PUBLISHED.law, noise=2 * PUBLISHED.noise, source="the test")
+    assert expected_error(runs, noisier).phi_stderr == pytest.approx(2 * once)
+    assert expected_error(pd.concat([runs] * 4), PUBLISHED).phi_stderr == pytest.approx(once / 2)
+
+
+@pytest.mark.parametrize(
+    ("keep", "words"),
+    [
+        ("recurrences > 1", "no run with r = 1"),
+        ("recurrences == 4", "a single recurrence count"),
+        ("budget_flops == 1e18", "a single budget"),
+        ("width == 640 and budget_flops < 1e18", "at least 8 are needed"),
+        ("recurrences > 99", "no runs"),
+    ],
+)
+def test_designs_that_cannot_tell(runs, keep, words):
+    """A number for a design in which phi has nothing to be measured against would mislead."""
+    expected = expected_error(runs.query(keep), PUBLISHED)
+    assert expected.phi_stderr is None
+    assert words in "; ".join(expected.faults)
