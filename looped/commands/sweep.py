@@ -1,45 +1,58 @@
-"""A grid of runs from one YAML.
+"""A grid of runs from one YAML (looped/sweeps/grid.py explains it; everything else is its base).
 
-    looped sweep run configs/sweeps/demo.yaml --jobs 2
-
-trains what is not complete, resumes what was stopped and skips what is complete. The file is
-explained in looped/sweeps/grid.py; everything it does not name is in its `base` configuration.
+looped sweep plan configs/sweeps/demo.yaml            what would be run, and what it would tell
+looped sweep run configs/sweeps/demo.yaml --jobs 2    train it; resume, skip, share
+looped sweep status runs/demo                         how far it is
+looped sweep design --budget 5e13 --runs 24           which grid tells phi best
 """
 
 import argparse
-import sys
+import importlib
 from pathlib import Path
 
-from looped.errors import UserError
-
-FAILED_STATUS = 1
+LAUNCHERS = ("local", "commands", "slurm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `looped sweep`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    run_parser = actions.add_parser("run", help="train the runs of a grid")
-    run_parser.add_argument("grid", type=Path, help="the grid YAML")
-    run_parser.add_argument(
+    _add_plan(actions.add_parser("plan", help="show the runs of a grid before training any"))
+    _add_run(actions.add_parser("run", help="train the runs of a grid"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Perform the action; each lives in looped/commands/sweep_<action>.py."""
+    action = importlib.import_module(f"looped.commands.sweep_{arguments.action}")
+    return int(action.run(arguments))
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("grid", type=Path, help="the grid YAML")
+    _add_law(parser)
+    _add_json(parser)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("grid", type=Path, help="the grid YAML")
+    _add_jobs(parser)
+    parser.add_argument("--retry", action="store_true", help="try runs again that failed before")
+
+
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--jobs", type=int, default=1, help="runs at a time; the cores are divided between them"
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the grid; exit status 1 when a run failed."""
-    from rich.console import Console
+def _add_law(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--law",
+        type=Path,
+        metavar="FILE",
+        help="JSON of looped phi --json, for the law and the noise to plan with (default: those of "
+        "the published runs)",
+    )
 
-    from looped.sweeps.display import SweepDisplay
-    from looped.sweeps.grid import read_grid
-    from looped.sweeps.launch import run_sweep
-    from looped.sweeps.plan import plan_sweep
 
-    if arguments.jobs < 1:
-        raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
-    grid = read_grid(arguments.grid)
-    runs = plan_sweep(grid)
-    with SweepDisplay(Console(), len(runs)) as display:
-        outcome = run_sweep(runs, out=grid.out, jobs=arguments.jobs, observer=display)
-    for name, error in outcome.failed.items():
-        print(f"looped sweep: {name} failed: {error}", file=sys.stderr)
-    return FAILED_STATUS if outcome.failed else 0
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", metavar="FILE", help="write JSON; - = standard output")

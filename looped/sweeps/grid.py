@@ -5,13 +5,17 @@ out: runs/demo                     where the run directories go
 effective_depth: 10                prelude + r x recurrent + coda, the same for every run
 prelude_layers: 1
 coda_layers: 1
-head_dim: 16                       num_heads = width / head_dim
+head_dim: 16                       num_heads = width / head_dim; left out: that of the base
 recurrences: [1, 2, 4, 8]
 tokens: {3e5: [16, 32, 48]}        tokens: widths     or     budgets: {1e12: [32, 48]}  (FLOPs)
+                                   widths of each r:  {1e12: {1: [32, 48], 8: [64]}}
 recipes: {baseline: {}, truncated: {truncation_depth: half}}
 seeds: [0]
+min_steps: 50                      a run of fewer optimizer steps is refused as a mistake
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,9 @@ from looped.errors import UserError
 from looped.parser_errors import one_line
 
 HALF = "half"  # truncation_depth: half  means  ceil(r / 2)
+REQUIRED = ("base", "out", "effective_depth", "prelude_layers", "coda_layers", "recurrences")
+
+Widths = tuple[int, ...] | dict[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +41,13 @@ class Grid:
         effective_depth: blocks a token passes through in every run.
         prelude_layers: unique blocks before the loop.
         coda_layers: unique blocks after the loop.
-        head_dim: width / num_heads of every run.
         recurrences: the recurrence counts r.
-        budgets: training FLOPs -> widths.
+        head_dim: width / num_heads of every run; null = that of the base configuration.
+        budgets: training FLOPs -> widths, of all recurrence counts or of each its own.
         tokens: training tokens -> widths; exactly one of the two is given.
         recipes: name -> `model` arguments that make the recipe; r = 1 is run once for all.
         seeds: one run per seed.
+        min_steps: fewest optimizer steps of a run.
     """
 
     base: Path
@@ -47,17 +55,26 @@ class Grid:
     effective_depth: int
     prelude_layers: int
     coda_layers: int
-    head_dim: int
     recurrences: tuple[int, ...]
-    budgets: dict[float, tuple[int, ...]] = field(default_factory=dict)
-    tokens: dict[float, tuple[int, ...]] = field(default_factory=dict)
+    head_dim: int | None = None
+    budgets: dict[float, Widths] = field(default_factory=dict)
+    tokens: dict[float, Widths] = field(default_factory=dict)
     recipes: dict[str, dict[str, Any]] = field(default_factory=lambda: {"baseline": {}})
     seeds: tuple[int, ...] = (0,)
+    min_steps: int = 50
 
     @property
-    def horizons(self) -> tuple[str, dict[float, tuple[int, ...]]]:
+    def horizons(self) -> tuple[str, dict[float, Widths]]:
         """Name of the horizon in `looped fit` and its values with their widths."""
         return ("budget_flops", self.budgets) if self.budgets else ("tokens", self.tokens)
+
+    def recurrences_by_width(self, horizon: float) -> dict[int, list[int]]:
+        """The widths of one horizon in ascending order, each with its recurrence counts."""
+        widths = self.horizons[1][horizon]
+        if not isinstance(widths, Mapping):
+            return {width: sorted(self.recurrences) for width in sorted(widths)}
+        every = sorted({width for own in widths.values() for width in own})
+        return {width: sorted(r for r, own in widths.items() if width in own) for width in every}
 
 
 def read_grid(path: Path) -> Grid:
@@ -70,38 +87,53 @@ def read_grid(path: Path) -> Grid:
         UserError: unreadable, an unknown or missing key, or a value of the wrong kind.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"grid {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"grid {path}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise UserError(f"grid {path}: is not a mapping of keys to values")
-    try:
-        return _grid(content)
+        return make_grid(read_mapping(path))
     except UserError as error:
         raise UserError(f"grid {path}: {error}") from error
 
 
-def _grid(content: dict[str, Any]) -> Grid:
+def read_mapping(path: Path) -> dict[str, Any]:
+    """The content of a YAML file that maps keys to values.
+
+    Raises:
+        UserError: unreadable, not YAML, or something else; the message leaves the file unnamed.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(str(error.strerror)) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UserError("is not a mapping of keys to values")
+    return content
+
+
+def make_grid(content: dict[str, Any]) -> Grid:
+    """The grid of a file's content.
+
+    Raises:
+        UserError: as `read_grid`; the message leaves the file unnamed.
+    """
     names = [f.name for f in fields(Grid)]
     for name in content:
         if name not in names:
             raise UserError(one_line(f"Unrecognized arguments: --{name}", names))
-    for name in names[:7]:
+    for name in REQUIRED:
         if name not in content:
             raise UserError(f"the key {name} is missing")
     if ("budgets" in content) == ("tokens" in content):
         raise UserError("give exactly one of the keys budgets (FLOPs) and tokens")
     values: dict[str, Any] = {"base": Path(str(content["base"])), "out": Path(str(content["out"]))}
-    for name in ("effective_depth", "prelude_layers", "coda_layers", "head_dim"):
-        values[name] = _whole(name, content[name])
+    for name in ("effective_depth", "prelude_layers", "coda_layers", "head_dim", "min_steps"):
+        if name in content:
+            values[name] = _whole(name, content[name])
     for name in ("recurrences", "seeds"):
         if name in content:
             values[name] = _list(name, content[name])
     for name in ("budgets", "tokens"):
         if name in content:
-            values[name] = _widths_by_horizon(name, content[name])
+            values[name] = _widths_by_horizon(name, content[name], values["recurrences"])
     if "recipes" in content:
         values["recipes"] = _recipes(content["recipes"])
     return Grid(**values)
@@ -122,10 +154,10 @@ def _list(name: str, value: Any) -> tuple[int, ...]:
     return numbers
 
 
-def _widths_by_horizon(name: str, value: Any) -> dict[float, tuple[int, ...]]:
+def _widths_by_horizon(name: str, value: Any, recurrences: tuple[int, ...]) -> dict[float, Widths]:
     if not isinstance(value, dict) or not value:
         raise UserError(f"{name}: is not a mapping of {name} to lists of widths")
-    result = {}
+    result: dict[float, Widths] = {}
     for key, widths in value.items():
         try:
             horizon = float(key)  # YAML reads 1e12 as text
@@ -133,7 +165,15 @@ def _widths_by_horizon(name: str, value: Any) -> dict[float, tuple[int, ...]]:
             raise UserError(f"{name}: {key!r} is not a number") from None
         if not 0 < horizon < float("inf"):
             raise UserError(f"{name}: {key} must be positive")
-        result[horizon] = _list(f"{name} {key}", widths)
+        if horizon in result:
+            raise UserError(f"{name}: {key} is given twice")
+        if not isinstance(widths, dict):
+            result[horizon] = _list(f"{name} {key}", widths)
+            continue
+        for r in widths:
+            if r not in recurrences:
+                raise UserError(f"{name} {key}: {r!r} is not among recurrences {[*recurrences]}")
+        result[horizon] = {r: _list(f"{name} {key}, r = {r}", widths[r]) for r in widths}
     return result
 
 
@@ -141,6 +181,8 @@ def _recipes(value: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(value, dict) or not value:
         raise UserError("recipes: is not a mapping of names to model arguments")
     for name, arguments in value.items():
+        if not re.fullmatch(r"[\w.+-]+", str(name)):
+            raise UserError(f"recipes: {name!r} cannot be part of a file name: use letters, digits")
         if not isinstance(arguments, dict):
             raise UserError(f"recipes {name}: {arguments!r} is not a mapping of model arguments")
     return {str(name): dict(arguments) for name, arguments in value.items()}

@@ -5,13 +5,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from looped.architecture import Architecture
 from looped.errors import UserError
+from looped.sweeps.base import Base, read_base
 from looped.sweeps.grid import HALF, Grid
+from looped.training_plan import TrainingPlan, plan_training
 
 ARCHITECTURE_ARGUMENTS = tuple(f.name for f in fields(Architecture))
+HORIZONS = ("budget_flops", "tokens", "steps", "tokens_per_parameter")
+
+PLAIN_RECIPE = "baseline"
+"""The recipe of every r = 1 run: without a loop there is nothing in which recipes could differ, so
+they share these runs, also with other grids of the same directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +29,7 @@ class PlannedRun:
         recipe: the name under which it is fitted.
         architecture: what it trains.
         horizon: name and value of its horizon.
+        plan: its steps, tokens and FLOPs.
         seed: of weights and data order.
         model: the `model` arguments that differ from the base configuration.
         base: the shared configuration.
@@ -34,25 +40,29 @@ class PlannedRun:
     recipe: str
     architecture: Architecture
     horizon: tuple[str, float]
+    plan: TrainingPlan
     seed: int
     model: dict[str, Any]
-    base: Path
+    base: Base
 
     @property
     def fit_arguments(self) -> list[str]:
         """The arguments of `looped fit` that train this run from its beginning."""
-        horizon = dict.fromkeys(("budget_flops", "tokens", "steps", "tokens_per_parameter"), "null")
+        given = {"config": str(self.base.path), "run.dir": str(self.directory)} | self.settings
+        return [f"--{name}={'null' if value is None else value}" for name, value in given.items()]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes this run another one than its base configuration, by dotted name."""
+        horizon = dict.fromkeys(HORIZONS, "null")
         horizon[self.horizon[0]] = f"{self.horizon[1]:.17g}"
-        given = {
-            "config": self.base,
+        given: dict[str, Any] = {
             "seed_everything": self.seed,
             "data.seed": self.seed,
-            "run.dir": self.directory,
             "run.recipe": self.recipe,
         }
         given |= {f"horizon.{name}": value for name, value in horizon.items()}
-        given |= {f"model.{name}": value for name, value in self.model.items()}
-        return [f"--{name}={'null' if value is None else value}" for name, value in given.items()]
+        return given | {f"model.{name}": value for name, value in self.model.items()}
 
 
 def plan_sweep(grid: Grid) -> list[PlannedRun]:
@@ -65,59 +75,69 @@ def plan_sweep(grid: Grid) -> list[PlannedRun]:
         UserError: the base configuration is unreadable, or a run is impossible; the message names
             the run.
     """
-    base_model = _base_model(grid.base)
-    horizon_name, horizons = grid.horizons
-    runs = []
-    for horizon in sorted(horizons):
-        for seed in grid.seeds:
-            for width in sorted(horizons[horizon]):
-                for r in sorted(grid.recurrences):
-                    for recipe in _recipes_for(grid, r):
-                        label = "C" if horizon_name == "budget_flops" else "D"
-                        name = f"{recipe}-r{r}-d{width}-{label}{_short(horizon)}-s{seed}"
-                        model = _model_arguments(grid, name, recipe, r, width)
-                        runs.append(
-                            PlannedRun(
-                                name=name,
-                                directory=grid.out / name,
-                                recipe=recipe,
-                                architecture=_architecture(name, base_model | model),
-                                horizon=(horizon_name, horizon),
-                                seed=seed,
-                                model=model,
-                                base=grid.base,
-                            )
-                        )
-    return runs
+    return plan_runs(grid, read_base(grid.base))
 
 
-def _recipes_for(grid: Grid, recurrences: int) -> list[str]:
-    """At r = 1 the recipes do not differ: one run serves all, under the first one's name."""
-    names = list(grid.recipes)
-    return names[:1] if recurrences == 1 else names
+def plan_runs(grid: Grid, base: Base) -> list[PlannedRun]:
+    """As `plan_sweep`, with the base configuration at hand."""
+    return [
+        _planned_run(grid, base, horizon=horizon, seed=seed, width=width, r=r, recipe=recipe)
+        for horizon in sorted(grid.horizons[1])
+        for seed in grid.seeds
+        for width, recurrences in grid.recurrences_by_width(horizon).items()
+        for r in recurrences
+        for recipe in ([PLAIN_RECIPE] if r == 1 else grid.recipes)
+    ]
+
+
+def _planned_run(
+    grid: Grid, base: Base, *, horizon: float, seed: int, width: int, r: int, recipe: str
+) -> PlannedRun:
+    horizon_name = grid.horizons[0]
+    label = "C" if horizon_name == "budget_flops" else "D"
+    name = f"{recipe}-r{r}-d{width}-{label}{_short(horizon)}-s{seed}"
+    try:
+        model = _model_arguments(grid, base, recipe=recipe, recurrences=r, width=width)
+        architecture = make_architecture(base.model | model)
+        plan = _training_plan(grid, base, architecture=architecture, horizon=horizon)
+    except UserError as error:
+        raise UserError(f"run {name}: {error}") from error
+    return PlannedRun(
+        name=name,
+        directory=grid.out / name,
+        recipe=recipe,
+        architecture=architecture,
+        horizon=(horizon_name, horizon),
+        plan=plan,
+        seed=seed,
+        model=model,
+        base=base,
+    )
 
 
 def _model_arguments(
-    grid: Grid, name: str, recipe: str, recurrences: int, width: int
+    grid: Grid, base: Base, *, recipe: str, recurrences: int, width: int
 ) -> dict[str, Any]:
     looping = grid.effective_depth - grid.prelude_layers - grid.coda_layers
     if recurrences < 1 or looping < recurrences or looping % recurrences:
         raise UserError(
-            f"run {name}: {grid.effective_depth} - {grid.prelude_layers} - {grid.coda_layers} = "
+            f"{grid.effective_depth} - {grid.prelude_layers} - {grid.coda_layers} = "
             f"{looping} looping layers do not divide into {recurrences} recurrences: change "
             "effective_depth or leave this recurrence count out"
         )
-    if grid.head_dim < 1 or width % grid.head_dim:
+    head_dim = base.head_dim if grid.head_dim is None else grid.head_dim
+    if head_dim is None:
+        raise UserError(f"neither the grid nor {grid.base} says the width of a head: give head_dim")
+    if head_dim < 1 or width % head_dim:
         raise UserError(
-            f"run {name}: width {width} is not divisible by head_dim {grid.head_dim}: choose a "
-            f"multiple of {grid.head_dim}"
+            f"width {width} is not divisible by head_dim {head_dim}: choose a multiple of it"
         )
     special = {} if recurrences == 1 else dict(grid.recipes[recipe])
     if special.get("truncation_depth") == HALF:
         special["truncation_depth"] = math.ceil(recurrences / 2)
     return {
         "width": width,
-        "num_heads": width // grid.head_dim,
+        "num_heads": width // head_dim,
         "prelude_layers": grid.prelude_layers,
         "recurrent_layers": looping // recurrences,
         "coda_layers": grid.coda_layers,
@@ -125,24 +145,35 @@ def _model_arguments(
     } | special
 
 
-def _architecture(name: str, model: dict[str, Any]) -> Architecture:
+def make_architecture(model: dict[str, Any]) -> Architecture:
+    """The architecture of a `model` section; arguments of the training rule are left aside.
+
+    Raises:
+        UserError: an impossible or missing value.
+    """
     try:
         return Architecture(**{k: v for k, v in model.items() if k in ARCHITECTURE_ARGUMENTS})
-    except (UserError, TypeError) as error:
-        raise UserError(f"run {name}: {error}") from error
+    except TypeError as error:
+        raise UserError(str(error)) from error
 
 
-def _base_model(base: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(base.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"base {base}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"base {base}: not YAML: {' '.join(str(error).split())}") from error
-    model = content.get("model") if isinstance(content, dict) else None
-    if not isinstance(model, dict):
-        raise UserError(f"base {base}: has no section `model`")
-    return model
+def _training_plan(
+    grid: Grid, base: Base, *, architecture: Architecture, horizon: float
+) -> TrainingPlan:
+    groups = architecture.parameter_groups()
+    plan = plan_training(
+        flops_per_token=architecture.flops_per_token(base.convention),
+        tokens_per_step=base.tokens_per_step(architecture),
+        non_embedding=groups.n_once + groups.n_rec,
+        **{grid.horizons[0]: horizon},
+    )
+    if plan.steps < grid.min_steps:
+        raise UserError(
+            f"{plan.steps} optimizer steps of {plan.tokens_per_step:,} tokens are fewer than "
+            f"{grid.min_steps}: raise its {grid.horizons[0]}, take a smaller batch, or lower "
+            "min_steps"
+        )
+    return plan
 
 
 def _short(value: float) -> str:

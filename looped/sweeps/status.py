@@ -1,6 +1,8 @@
-"""Where each planned run stands, from what lies in its directory."""
+"""Where each run stands, from what lies in and beside its directory."""
 
-from typing import Literal
+import time
+from pathlib import Path
+from typing import Literal, get_args
 
 from looped.record import (
     CHECKPOINT_DIR,
@@ -8,31 +10,60 @@ from looped.record import (
     RUN_FILE,
     Record,
     RecordError,
-    Status,
     read_run_file,
 )
-from looped.sweeps.plan import PlannedRun
+from looped.sweeps.failures import failure_path
+from looped.sweeps.locks import is_held, lock_path
+
+RunStatus = Literal["planned", "running", "complete", "stopped", "failed", "diverged"]
+STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
+
+FRESH_S = 60.0
+"""A run that nobody locks (started by hand or by `--launcher commands`) counts as running when its
+record is younger; training refreshes it every two seconds."""
 
 
-def record_of(run: PlannedRun) -> Record | None:
+def record_of(directory: Path) -> Record | None:
     """The newest record of a run; null when there is none or it cannot be read."""
     try:
-        return read_run_file(run.directory / RUN_FILE)
+        return read_run_file(directory / RUN_FILE)
     except RecordError:
         return None
 
 
-def status_of(run: PlannedRun) -> Status | Literal["planned"]:
-    """`planned` for a run that has left no record yet, else the record's own status."""
-    record = record_of(run)
-    return "planned" if record is None else record.status
+def status_of(directory: Path) -> RunStatus:
+    """Where the run of a run directory stands.
+
+    `running` is what somebody trains right now: a record says so long after its process was
+    killed, the lock does not.
+    """
+    record = record_of(directory)
+    if record is not None and record.status in ("complete", "diverged"):
+        return record.status
+    if is_held(directory) or (record is not None and _trained_without_lock(directory, record)):
+        return "running"
+    if failure_path(directory).exists():
+        return "failed"
+    return "stopped" if record is not None or can_resume(directory) else "planned"
 
 
-def is_finished(run: PlannedRun) -> bool:
+def is_finished(directory: Path) -> bool:
     """Whether there is nothing left to train: complete, or diverged for good."""
-    return status_of(run) in ("complete", "diverged")
+    record = record_of(directory)
+    return record is not None and record.status in ("complete", "diverged")
 
 
-def can_resume(run: PlannedRun) -> bool:
+def can_resume(directory: Path) -> bool:
     """Whether the run has left a checkpoint to go on from."""
-    return (run.directory / CHECKPOINT_DIR / LAST_CHECKPOINT).exists()
+    return (directory / CHECKPOINT_DIR / LAST_CHECKPOINT).exists()
+
+
+def has_begun(directory: Path) -> bool:
+    """Whether anything of the run is there, or being made."""
+    return (directory / RUN_FILE).exists() or can_resume(directory) or is_held(directory)
+
+
+def _trained_without_lock(directory: Path, record: Record) -> bool:
+    if record.status != "running" or lock_path(directory).exists():
+        return False
+    return time.time() - (directory / RUN_FILE).stat().st_mtime < FRESH_S

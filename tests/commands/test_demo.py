@@ -18,7 +18,8 @@ def test_the_whole_path_and_again(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "configs", "configs")
     grid = Path("configs/sweeps/demo.yaml")
-    grid.write_text(re.sub(r"( )([\d.]+)e[56]: \[.*\]", r"\1\2e3: [16]", grid.read_text()))
+    small = re.sub(r"( )([\d.]+)e[56]: \[.*\]", r"\1\2e3: [16]", grid.read_text())
+    grid.write_text(f"{small}min_steps: 1\n")
     assert main(["demo", "--jobs", "2"]) == 0
     first = capfd.readouterr().out
     assert "phi" in first

@@ -31,7 +31,8 @@ def write_grid(tmp_path, prepared):
             "coda_layers": 1,
             "head_dim": 8,
             "recurrences": [1, 2],
-            "tokens": {"6.4e2": [8, 16]},
+            "tokens": {"6.4e2": [8, 16]},  # 10 steps of 4 x 16 tokens
+            "min_steps": 1,
         }
         grid = {k: v for k, v in (grid | changes).items() if v is not None}
         path = tmp_path / "grid.yaml"

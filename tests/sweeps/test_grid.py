@@ -10,8 +10,15 @@ def test_numbers_keys_and_defaults(write_grid):
     """1e12 is text to YAML 1.1; recipes and seeds have defaults."""
     grid = read_grid(write_grid(tokens=None, budgets={"1e12": [8], 3e12: [16, 24]}))
     assert grid.horizons == ("budget_flops", {1e12: (8,), 3e12: (16, 24)})
+    assert grid.recurrences_by_width(3e12) == {16: [1, 2], 24: [1, 2]}
     assert grid.recipes == {"baseline": {}}
     assert grid.seeds == (0,)
+
+
+def test_widths_of_each_recurrence_count(write_grid):
+    """A designed grid is no product: each r may have widths of its own."""
+    grid = read_grid(write_grid(tokens={"1e3": {1: [8, 16], 2: [16, 24]}}))
+    assert grid.recurrences_by_width(1e3) == {8: [1], 16: [1, 2], 24: [2]}
 
 
 @pytest.mark.parametrize(
@@ -25,12 +32,17 @@ def test_numbers_keys_and_defaults(write_grid):
         ({"tokens": {"-1": [8]}}, "-1 must be positive"),
         ({"tokens": {"1e3": 8}}, "is not a list"),
         ({"tokens": [8]}, "is not a mapping"),
+        ({"tokens": {"1e3": [8], "1000": [16]}}, "is given twice"),
+        ({"tokens": {"1e3": {4: [8]}}}, "4 is not among recurrences [1, 2]"),
+        ({"tokens": {"1e3": {1: 8}}}, "tokens 1e3, r = 1: 8 is not a list"),
+        ({"min_steps": "few"}, "min_steps: 'few'"),
         ({"recurrences": []}, "recurrences: []"),
         ({"recurrences": [1, 1]}, "names one value twice"),
         ({"recurrences": ["two"]}, "'two' is not a whole number"),
         ({"effective_depth": 4.5}, "effective_depth: 4.5"),
         ({"recipes": {"odd": 3}}, "recipes odd: 3"),
         ({"recipes": []}, "recipes: is not a mapping"),
+        ({"recipes": {"a/b": {}}}, "recipes: 'a/b' cannot be part of a file name"),
     ],
     ids=str,
 )

@@ -59,6 +59,49 @@ def test_recipes_share_the_plain_runs(write_grid):
     assert all(run.architecture.streams == 2 for run in runs if run.recipe == "two")
 
 
+def test_the_plain_runs_of_a_case_study_are_the_baselines(write_grid):
+    """Another name, and a grid of case studies would train the r = 1 runs a second time."""
+    grid = write_grid(effective_depth=10, recipes={"cut": {"truncation_depth": "half"}})
+    names = [run.name for run in plan_sweep(read_grid(grid))]
+    assert names[:2] == ["baseline-r1-d8-D6.4e2-s0", "cut-r2-d8-D6.4e2-s0"]
+
+
+def test_the_head_dimension_of_the_base(write_grid):
+    """Without head_dim in the grid the base's heads are kept."""
+    runs = plan_sweep(read_grid(write_grid(head_dim=None)))
+    assert {run.architecture.head_dim for run in runs} == {8}
+
+
+def test_steps_are_those_of_the_run_itself(write_grid):
+    """Rows per step: batch x accumulated batches x devices x nodes; the budget in FLOPs."""
+    trainer = {"accumulate_grad_batches": 3, "devices": 2, "num_nodes": 2}
+    grid = write_grid({"trainer": trainer}, tokens=None, budgets={"1e9": [8]})
+    run = plan_sweep(read_grid(grid))[0]
+    assert run.plan.tokens_per_step == 4 * 3 * 2 * 2 * 16
+    flops = run.architecture.flops_per_token()
+    assert run.plan.steps == round(1e9 / (flops * run.plan.tokens_per_step))
+    assert not run.base.one_process
+
+
+@pytest.mark.parametrize(
+    ("trainer", "alone"),
+    [
+        ({"accelerator": "cpu"}, True),
+        ({"devices": 1}, True),
+        ({"devices": 1, "strategy": "auto"}, True),
+        ({"devices": "0,1"}, False),
+        ({"devices": [0, 1]}, False),
+        ({"accelerator": "gpu"}, False),
+        ({"devices": 1, "strategy": "ddp"}, False),
+        ({"devices": 1, "num_nodes": 2}, False),
+    ],
+    ids=str,
+)
+def test_which_runs_need_a_process_of_their_own(write_grid, trainer, alone):
+    """Lightning starts the command line again per process: a worker must not be that command."""
+    assert plan_sweep(read_grid(write_grid({"trainer": trainer})))[0].base.one_process is alone
+
+
 def test_fit_arguments_replace_the_horizon_of_the_base(write_grid):
     """The base has its own horizon: it must not stand beside the sweep's."""
     run = plan_sweep(read_grid(write_grid()))[1]
@@ -79,6 +122,7 @@ def test_fit_arguments_replace_the_horizon_of_the_base(write_grid):
         ({"head_dim": 0}, "head_dim 0"),
         ({"recipes": {"cut": {"truncation_depth": 5}}}, "cut-r2-d8-D1e3-s0: truncation_depth 5"),
         ({"base": "nowhere.yaml"}, "nowhere.yaml: No such file"),
+        ({"min_steps": 50}, "baseline-r1-d8-D1e3-s0: 16 optimizer steps of 64 tokens are fewer"),
     ],
     ids=str,
 )
@@ -86,6 +130,28 @@ def test_impossible_entries_are_named(write_grid, changes, words):
     with pytest.raises(UserError) as caught:
         plan_sweep(read_grid(write_grid(**({"tokens": {"1e3": [8]}} | changes))))
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        ({"data": {"data_dir": "x"}}, "data.batch_size is missing"),
+        ({"data": []}, None),
+        ({"data": 3}, "data: is not a section"),
+        ({"data": {"batch_size": "four"}}, "data.batch_size: 'four' is not a whole number"),
+        ({"data": {"batch_size": 0}}, "data.batch_size: 0 is below 1"),
+        ({"trainer": {"devices": 0}}, "trainer.devices: 0 is below 1"),
+        ({"compute": {"convention": "mine"}}, "convention 'mine' is unknown"),
+        ({"model": {"vocab_size": 300}}, None),
+    ],
+    ids=str,
+)
+def test_mistakes_in_the_base_are_named(write_grid, base, words):
+    """What planning needs of the base and cannot find; batch_size and heads have no default."""
+    with pytest.raises(UserError) as caught:
+        plan_sweep(read_grid(write_grid(base, head_dim=None)))
+    assert (words or "") in str(caught.value)
+    assert "base.yaml" in str(caught.value)
 
 
 def test_a_base_without_model_is_refused(write_grid, tmp_path):

@@ -1,0 +1,84 @@
+"""One lock per run: whoever trains it holds it, and the system releases it however they end.
+
+    <sweep>/locks/<run>.lock
+
+The lock is the system's (flock), not the file's existence, so a crash, a kill or a power cut leaves
+nothing to clean up. It belongs to the process that writes into the run directory and to the
+processes it starts with the file open, not to the launcher. The file is never removed: a lock on a
+removed file protects nothing. Network file systems must support flock (NFS does since Linux 2.6.12;
+Lustre when mounted with `flock`).
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+LOCK_DIR = "locks"
+SWEEP_LOCK = ".sweep"
+
+
+def lock_path(directory: Path) -> Path:
+    """The lock of the run in this run directory."""
+    return directory.parent / LOCK_DIR / f"{directory.name}.lock"
+
+
+def take_lock(directory: Path) -> TextIO | None:
+    """Take the lock of a run, without waiting.
+
+    Args:
+        directory: the run directory; it need not exist.
+
+    Returns:
+        The open file that holds the lock until it is closed; null when another holds it.
+
+    Raises:
+        OSError: the lock file cannot be made.
+    """
+    path = lock_path(directory)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stream = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        return None
+    except OSError:
+        stream.close()
+        raise
+    stream.truncate(0)
+    json.dump({"host": platform.node(), "pid": os.getpid()}, stream)
+    stream.flush()
+    return stream
+
+
+def is_held(directory: Path) -> bool:
+    """Whether some process is training the run right now.
+
+    The look itself holds a shared lock for an instant: a launcher that tries at that instant comes
+    back to the run later.
+    """
+    try:
+        stream = lock_path(directory).open(encoding="utf-8")
+    except OSError:
+        return False
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@contextlib.contextmanager
+def sweep_lock(out: Path) -> Iterator[None]:
+    """Hold the sweep itself for a moment, waiting for others: for what all launchers share."""
+    path = out / LOCK_DIR / f"{SWEEP_LOCK}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

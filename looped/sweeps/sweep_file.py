@@ -1,0 +1,150 @@
+"""What a sweep directory says of itself: the grids that were launched into it.
+
+    <sweep>/sweep.yaml      grids: {configs/sweeps/demo.yaml: {grid: ..., base: ...}}
+
+Several grids may share a directory, and with it their r = 1 runs. A grid that changes may add runs;
+one that would alter a run that has begun is refused with the difference.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from looped.atomic_write import write_atomically
+from looped.errors import UserError
+from looped.sweeps.base import make_base
+from looped.sweeps.grid import make_grid, read_mapping
+from looped.sweeps.locks import sweep_lock
+from looped.sweeps.plan import PlannedRun, plan_runs
+from looped.sweeps.status import has_begun
+
+SWEEP_FILE = "sweep.yaml"
+
+SECTIONS_THAT_COUNT = ("model", "data", "compute", "trainer")
+TRAINER_KEYS_THAT_COUNT = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
+HARMLESS = ("data.num_workers", "data.batch_size", "model.compile_blocks")
+"""Changing these leaves a run the experiment it is; tokens per step are compared as such."""
+
+
+def register(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> None:
+    """Enter a grid into its sweep directory, which is made if need be.
+
+    Args:
+        grid_path: the grid YAML.
+        runs: what it plans now.
+        out: the sweep directory.
+
+    Raises:
+        UserError: the grid would alter a run that has begun, or the directory cannot be written.
+    """
+    try:
+        with sweep_lock(out):
+            content = _content(out)
+            for entry in content.values():
+                _refuse_changes(_runs_of(entry, out), runs, grid_path)
+            base = runs[0].base
+            content[str(grid_path)] = {"grid": read_mapping(grid_path), "base": base.content}
+            text = yaml.safe_dump({"schema": 1, "grids": content}, sort_keys=False)
+            write_atomically(out / SWEEP_FILE, text)
+    except OSError as error:
+        raise UserError(f"sweep directory {out}: {error.strerror}") from error
+
+
+def check_unchanged(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> None:
+    """Refuse a grid that would alter a run that has begun, without entering it.
+
+    Raises:
+        UserError: it would.
+    """
+    for entry in _content(out).values():
+        _refuse_changes(_runs_of(entry, out), runs, grid_path)
+
+
+def registered_runs(out: Path) -> list[PlannedRun]:
+    """The runs of every grid that was launched into a sweep directory, each once.
+
+    Raises:
+        UserError: no sweep was launched into it, or its file cannot be read.
+    """
+    content = _content(out)
+    if not content:
+        raise UserError(
+            f"no sweep in {out}: it has no {SWEEP_FILE}; start one with looped sweep run"
+        )
+    runs: dict[str, PlannedRun] = {}
+    for entry in content.values():
+        for run in _runs_of(entry, out):
+            runs.setdefault(run.name, run)
+    return sorted(runs.values(), key=lambda run: (run.horizon[1], run.recipe != "baseline"))
+
+
+def _content(out: Path) -> dict[str, Any]:
+    if not (out / SWEEP_FILE).exists():
+        return {}
+    try:
+        grids = read_mapping(out / SWEEP_FILE).get("grids")
+        if not isinstance(grids, dict):
+            raise UserError("has no grids")
+    except UserError as error:
+        raise UserError(f"{out / SWEEP_FILE}: {error}") from error
+    return grids
+
+
+def _runs_of(entry: Mapping[str, Any], out: Path) -> list[PlannedRun]:
+    try:
+        grid = make_grid(dict(entry["grid"]) | {"out": str(out)})
+        return plan_runs(grid, make_base(grid.base, entry["base"]))
+    except (UserError, KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{out / SWEEP_FILE}: {error}") from error
+
+
+def _refuse_changes(before: list[PlannedRun], now: list[PlannedRun], grid_path: Path) -> None:
+    earlier = {run.name: run for run in before}
+    changed = {}
+    for run in now:
+        if run.name in earlier:
+            difference = _difference(definition(earlier[run.name]), definition(run))
+            if difference and has_begun(run.directory):
+                changed[run.name] = difference
+    if changed:
+        name, difference = next(iter(changed.items()))
+        more = f" (and {len(changed) - 1} more runs)" if len(changed) > 1 else ""
+        raise UserError(
+            f"grid {grid_path} alters runs that have begun: {name}{more}: {'; '.join(difference)}. "
+            "Take the change back, or choose another out"
+        )
+
+
+def definition(run: PlannedRun) -> dict[str, Any]:
+    """What makes a run the experiment it is, by dotted name."""
+    sections = {name: run.base.content.get(name) for name in SECTIONS_THAT_COUNT}
+    flat = _flattened(sections)
+    kept = {
+        name: value
+        for name, value in flat.items()
+        if name not in HARMLESS
+        and not (name.startswith("trainer.") and name[8:] not in TRAINER_KEYS_THAT_COUNT)
+    }
+    derived = {"tokens per step": run.plan.tokens_per_step, "planned steps": run.plan.steps}
+    return kept | run.settings | derived
+
+
+def _flattened(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in content.items():
+        if isinstance(value, dict):
+            flat |= _flattened(value, f"{prefix}{name}.")
+        elif value is not None:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    names = sorted(before.keys() | now.keys())
+    return [
+        f"{name} {now.get(name)} instead of {before.get(name)}"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]

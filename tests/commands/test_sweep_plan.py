@@ -1,0 +1,71 @@
+"""`looped sweep plan`: table and JSON."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from looped.cli import main
+
+ROOT = Path(__file__).parents[2]
+RUN_KEYS = (
+    *("run", "recipe", "recurrences", "width", "budget_flops", "n_once", "n_rec"),
+    *("flops_per_token", "steps", "tokens", "status"),
+)
+
+
+def test_the_papers_plan_as_json(monkeypatch, capsys):
+    """The contract of --json, the total and the expected error of the published design."""
+    monkeypatch.chdir(ROOT)
+    assert main(["sweep", "plan", "configs/sweeps/paper.yaml", "--json", "-"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert len(plan["runs"]) == 116
+    assert all(key in run for run in plan["runs"] for key in RUN_KEYS)
+    assert {run["status"] for run in plan["runs"]} == {"planned"}
+    spent = sum(run["flops_per_token"] * run["tokens"] for run in plan["runs"])
+    assert plan["total_flops"] == spent
+    assert plan["total_flops"] == pytest.approx(
+        4 * (4 * 4.64e17 + 5e18 + 5 * 2.15e18 + 6 * 4.64e18 + 5e19 + 4 * 2.15e19), rel=1e-3
+    )
+    assert plan["expected"]["phi_stderr"] == pytest.approx(0.017, abs=0.001)
+
+
+def test_the_table(write_grid, tmp_path, capsys):
+    """One line per run, the total, the expected error, the warnings; nothing is written."""
+    assert main(["sweep", "plan", str(write_grid())]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["recipe", "r", "width"]
+    assert lines[1].split()[:3] == ["baseline", "1", "8"]
+    assert "4 runs" in "\n".join(lines)
+    assert "phi of baseline cannot be told: 4 runs for 6 parameters" in "\n".join(lines)
+    assert any(line.startswith("warning:") for line in lines)
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_a_law_of_ones_own(write_grid, tmp_path, capsys):
+    """--law replaces the published coefficients; a file that is none is refused in one line."""
+    bad = tmp_path / "law.json"
+    bad.write_text("{}")
+    assert main(["sweep", "plan", str(write_grid()), f"--law={bad}"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "not the JSON of a fit" in error
+
+
+def test_impossible_grids_end_with_status_2(write_grid, capsys):
+    assert main(["sweep", "plan", str(write_grid(min_steps=50))]) == 2
+    assert "run baseline-r1-d8-D6.4e2-s0: 10 optimizer steps" in capsys.readouterr().err
+
+
+def test_help_is_cheap():
+    """--help of sweep and its actions imports neither numpy nor torch."""
+    code = (
+        "import sys\nfrom looped.cli import main\n"
+        "for action in ([], ['plan'], ['run']):\n"
+        "    try: main(['sweep', *action, '--help'])\n"
+        "    except SystemExit: pass\n"
+        "assert not {'numpy', 'torch', 'lightning', 'rich', 'submitit'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

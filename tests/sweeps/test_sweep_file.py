@@ -1,0 +1,108 @@
+"""Changing the YAML of a sweep that has runs: adding is fine, altering is not."""
+
+import pytest
+import yaml
+
+from looped.errors import UserError
+from looped.sweeps.grid import read_grid
+from looped.sweeps.plan import plan_sweep
+from looped.sweeps.sweep_file import SWEEP_FILE, check_unchanged, register, registered_runs
+from tests.test_record import a_record
+
+
+def _plan(path):
+    return plan_sweep(read_grid(path))
+
+
+def _register(path, out):
+    runs = _plan(path)
+    register(path, runs, out=out)
+    return runs
+
+
+def _begin(run):
+    run.directory.mkdir(parents=True)
+    a_record(status="running").write(run.directory)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "sweep"
+
+
+def test_the_runs_come_back_from_the_directory(write_grid, out):
+    """`looped sweep status DIR` knows the plan without the grid YAML."""
+    runs = _register(write_grid(seeds=[0, 1]), out)
+    assert sorted(registered_runs(out), key=lambda run: run.name) == sorted(
+        runs, key=lambda run: run.name
+    )
+
+
+def test_added_runs_are_fine(write_grid, out):
+    """More widths, budgets, seeds, recipes beside runs that have begun."""
+    _begin(_register(write_grid(), out)[0])
+    more = {"tokens": {"6.4e2": [8, 16, 24], "1.28e3": [8]}, "seeds": [0, 1]}
+    runs = _register(write_grid(**more, recipes={"baseline": {}, "two": {"streams": 2}}), out)
+    assert len(registered_runs(out)) == len(runs) == (3 + 1) * 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("base", "grid", "words"),
+    [
+        ({"data": {"data_dir": "x", "batch_size": 8}}, {}, "tokens per step 128 instead of 64"),
+        ({}, {"effective_depth": 6}, "model.recurrent_layers 4 instead of 2"),
+        ({"compute": {"convention": "causal"}}, {}, "compute.convention causal instead of None"),
+        ({"trainer": {"gradient_clip_val": 1.0}}, {}, "trainer.gradient_clip_val 1.0 instead of"),
+    ],
+    ids=str,
+)
+def test_alterations_are_refused_with_the_difference(write_grid, out, base, grid, words):
+    """Half a sweep of one experiment and half of another cannot be told apart afterwards."""
+    _begin(_register(write_grid(), out)[0])
+    before = (out / SWEEP_FILE).read_text()
+    path = write_grid(base, **grid)
+    for check in (register, check_unchanged):
+        with pytest.raises(UserError) as caught:
+            check(path, _plan(path), out=out)
+        assert words in str(caught.value)
+        assert "baseline-r1-d8-D6.4e2-s0" in str(caught.value)
+    assert (out / SWEEP_FILE).read_text() == before
+
+
+def test_runs_that_have_not_begun_may_change(write_grid, out):
+    """Nothing is lost by changing a plan."""
+    _register(write_grid(), out)
+    (run, *_) = _register(write_grid(effective_depth=6), out)
+    assert run.architecture.recurrent_layers == 4
+
+
+def test_how_a_run_is_executed_may_change(write_grid, out):
+    """More workers, other checkpoints, the same tokens per step from other parts."""
+    _begin(_register(write_grid(), out)[0])
+    base = yaml.safe_load((out.parent / "base.yaml").read_text())
+    data = base["data"] | {"batch_size": 2, "num_workers": 1}
+    trainer = {"accelerator": "cpu", "accumulate_grad_batches": 2}
+    path = write_grid({"data": data, "trainer": trainer, "checkpoints": {"every_n_steps": 9}})
+    assert _register(path, out)[0].plan.tokens_per_step == 64
+
+
+def test_grids_that_share_a_directory(write_grid, out, tmp_path):
+    """A case study adds its looped runs to the directory of the baseline and shares r = 1."""
+    baseline = _register(write_grid(), out)
+    _begin(baseline[0])
+    other = tmp_path / "case.yaml"
+    write_grid(recipes={"two": {"streams": 2}}).rename(other)
+    case = _register(other, out)
+    assert {run.name for run in registered_runs(out)} == {run.name for run in baseline + case}
+    assert len(registered_runs(out)) == 6
+
+
+def test_directories_without_a_sweep(tmp_path):
+    with pytest.raises(UserError, match=r"no sweep in .*start one"):
+        registered_runs(tmp_path)
+    (tmp_path / SWEEP_FILE).write_text("grids: 3\n")
+    with pytest.raises(UserError, match=r"sweep\.yaml: has no grids"):
+        registered_runs(tmp_path)
+    (tmp_path / SWEEP_FILE).write_text("grids: {a.yaml: {grid: {out: x}}}\n")
+    with pytest.raises(UserError, match=r"sweep\.yaml: the key base is missing"):
+        registered_runs(tmp_path)
