@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_plan(actions.add_parser("plan", help="show the runs of a grid before training any"))
     _add_run(actions.add_parser("run", help="train the runs of a grid"))
+    _add_status(actions.add_parser("status", help="show how far a sweep is"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +37,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("grid", type=Path, help="the grid YAML")
     _add_jobs(parser)
     parser.add_argument("--retry", action="store_true", help="try runs again that failed before")
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the sweep directory")
+    _add_law(parser)
+    _add_json(parser)
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,53 @@
+"""`looped sweep status`: how far a sweep is, and what `looped phi` could already say."""
+
+import argparse
+from dataclasses import asdict
+
+from looped.commands.phi import STDOUT, write_json
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the sweep directory, print, write."""
+    from looped.scaling.prior import PUBLISHED, read_prior
+    from looped.sweeps.failures import failure_of
+    from looped.sweeps.points import by_recipe, expected_errors
+    from looped.sweeps.report import expected_lines, plan_json, run_json
+    from looped.sweeps.so_far import phi_so_far
+    from looped.sweeps.status import status_of
+    from looped.sweeps.status_table import spent_flops, status_table
+    from looped.sweeps.sweep_file import registered_runs
+
+    runs = registered_runs(arguments.directory)
+    prior = PUBLISHED
+    if arguments.law is not None:
+        prior = read_prior(arguments.law, recipe=next(iter(by_recipe(runs))))
+    statuses = [status_of(run.directory) for run in runs]
+    spent = [spent_flops(run) for run in runs]
+    errors = [
+        failure_of(run.directory) if status == "failed" else None
+        for run, status in zip(runs, statuses, strict=True)
+    ]
+    expected = expected_errors(runs, prior)
+    now = phi_so_far(arguments.directory)
+    if arguments.json != STDOUT:
+        lines = status_table(runs, statuses=statuses, spent=spent)
+        lines += [
+            f"failed: {run.name}: {error}"
+            for run, error in zip(runs, errors, strict=True)
+            if error is not None
+        ]
+        lines += [f"phi of {name} so far: {found.in_words}" for name, found in now.items()]
+        if not now:
+            lines.append("phi so far: no complete runs")
+        lines += [f"when complete: {line}" for line in expected_lines(expected, prior.source)]
+        print("\n".join(lines))
+    if arguments.json:
+        entries = [
+            run_json(run, status) | {"spent_flops": flops, "error": error}
+            for run, status, flops, error in zip(runs, statuses, spent, errors, strict=True)
+        ]
+        content = plan_json(entries, expected)
+        content["spent_flops"] = sum(spent)
+        content["so_far"] = {name: asdict(found) for name, found in now.items()}
+        write_json(arguments.json, content)
+    return 0

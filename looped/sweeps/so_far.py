@@ -1,0 +1,49 @@
+"""What `looped phi` could already say of a sweep that is not finished."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from looped.errors import UserError
+from looped.scaling.fit import fit_law
+from looped.scaling.runs import read_runs
+
+FEW_STARTS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoFar:
+    """The fit of one recipe's complete runs.
+
+    Attributes:
+        runs: complete runs that were fitted, with the shared r = 1 ones.
+        phi: the exponent; null when these runs cannot tell it.
+        stderr: its cluster-robust standard error; null when phi is, or with too few cells.
+        faults: why phi cannot be told, in words; empty when it can.
+    """
+
+    runs: int
+    phi: float | None
+    stderr: float | None
+    faults: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """One line."""
+        if self.phi is None:
+            return f"not yet from {self.runs} complete runs: {'; '.join(self.faults)}"
+        error = "" if self.stderr is None else f" (standard error {self.stderr:.2g})"
+        return f"{self.phi:.3f}{error} from {self.runs} complete runs"
+
+
+def phi_so_far(out: Path) -> dict[str, SoFar]:
+    """Fit each recipe of a sweep directory from a few starts; empty when no run is complete."""
+    try:
+        pool = read_runs(out)
+        tables = {name: pool.of_recipe(name) for name in pool.recipes}
+    except UserError:  # no complete run yet, or runs that `looped phi` will refuse in its own words
+        return {}
+    found = {}
+    for name, table in tables.items():
+        fit = fit_law(table, polish=FEW_STARTS)
+        found[name] = SoFar(runs=len(table), phi=fit.phi, stderr=fit.stderr, faults=fit.faults)
+    return found
