@@ -29,6 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("grid", type=Path, help="the grid YAML")
+    _add_jobs(parser)
+    parser.add_argument(
+        "--timing",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="train the smallest and the largest run for five seconds each to estimate the time "
+        "(default: yes, where the data is there)",
+    )
     _add_law(parser)
     _add_json(parser)
 

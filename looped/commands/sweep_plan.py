@@ -1,8 +1,14 @@
 """`looped sweep plan`: the table of runs, what they cost and what they would tell about phi."""
 
 import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from looped.commands.phi import STDOUT, write_json
+from looped.errors import UserError
+
+if TYPE_CHECKING:
+    from looped.sweeps.plan import PlannedRun
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -18,6 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.sweeps.sweep_file import check_unchanged
     from looped.sweeps.tables import plan_table
 
+    if arguments.jobs < 1:
+        raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
     grid = read_grid(arguments.grid)
     runs = plan_sweep(grid)
     check_unchanged(arguments.grid, runs, out=grid.out)
@@ -27,14 +35,33 @@ def run(arguments: argparse.Namespace) -> int:
     rows = train_rows_of(runs[0].base)
     statuses = [status_of(run.directory) for run in runs]
     expected = expected_errors(runs, prior)
-    lines = plan_table(runs, statuses=statuses, seconds=[None] * len(runs), train_rows=rows)
+    seconds: Sequence[float | None] = [None] * len(runs)
+    note = ""
+    if arguments.timing and rows:
+        seconds, note = _seconds(runs, arguments.jobs)
+    lines = plan_table(runs, statuses=statuses, seconds=seconds, train_rows=rows)
     total = sum(run.plan.train_flops for run in runs)
-    lines += [f"{len(runs)} runs, {total:.3g} FLOPs"]
+    lines.append(f"{len(runs)} runs, {total:.3g} FLOPs{note}")
     lines += expected_lines(expected, prior.source)
     lines += [f"warning: {line}" for line in doubts(runs, prior, train_rows=rows)]
     if arguments.json != STDOUT:
         print("\n".join(lines))
     if arguments.json:
         entries = [run_json(run, status) for run, status in zip(runs, statuses, strict=True)]
+        for entry, time_s in zip(entries, seconds, strict=True):
+            entry["estimated_s"] = time_s
         write_json(arguments.json, plan_json(entries, expected))
     return 0
+
+
+def _seconds(runs: "list[PlannedRun]", jobs: int) -> tuple[Sequence[float | None], str]:
+    """Estimated seconds of each run, and what to say of the whole sweep."""
+    from looped.sweeps.tables import duration
+    from looped.sweeps.timing import estimated_seconds
+
+    try:
+        seconds = estimated_seconds(runs, jobs=jobs)
+    except UserError as error:
+        return [None] * len(runs), f"; the time is not known: {error}"
+    at_a_time = f"{jobs} at a time" if jobs > 1 else "one after another"
+    return seconds, f", about {duration(sum(seconds) / jobs)} on this machine, {at_a_time}"

@@ -1,5 +1,6 @@
 """What launcher and worker say to each other, one JSON line each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,11 +42,11 @@ class Reply:
     error: str | None = None
 
 
-def job_of(run: PlannedRun) -> Job:
+def job_of(run: PlannedRun, *, extra: Sequence[str] = ()) -> Job:
     """The job that trains a run, in the directories of its sweep."""
     return Job(
         directory=str(run.directory),
-        arguments=[*run.fit_arguments, "--trainer.enable_progress_bar=false"],
+        arguments=[*run.fit_arguments, "--trainer.enable_progress_bar=false", *extra],
         log=str(run.directory.parent / LOG_DIR / f"{run.name}.log"),
         own_process=not run.base.one_process,
     )

@@ -73,9 +73,9 @@ def short(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as 45 s, 12 min, 3.4 h or 2.1 d."""
+    """Seconds as 45 s, 2.5 min, 3.4 h or 2.1 d."""
     if seconds < 99.5:
         return f"{seconds:.0f} s"
     if seconds < 99.5 * 60:
-        return f"{seconds / 60:.0f} min"
+        return f"{seconds / 60:.{1 if seconds < 599 else 0}f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 99.5 * 3600 else f"{seconds / 86400:.1f} d"

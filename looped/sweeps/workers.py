@@ -7,6 +7,7 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -64,12 +65,17 @@ class Workers:
         """Whether another run can be started."""
         return len(self._busy) < self._count
 
-    def start(self, run: PlannedRun) -> None:
-        """Give a run to an idle worker, or to a new one."""
+    def start(self, run: PlannedRun, *, extra: Sequence[str] = ()) -> None:
+        """Give a run to an idle worker, or to a new one.
+
+        Args:
+            run: to train.
+            extra: further arguments of `looped fit`.
+        """
         process = self._idle.pop() if self._idle else self._new_process()
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died: its reply will say so
-            process.stdin.write(json.dumps(asdict(job_of(run))) + "\n")
+            process.stdin.write(json.dumps(asdict(job_of(run, extra=extra))) + "\n")
             process.stdin.flush()
         self._busy[process] = run
         self._selector.register(process.stdout, selectors.EVENT_READ, process)  # type: ignore[arg-type]  # a pipe was asked for

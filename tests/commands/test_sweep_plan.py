@@ -34,7 +34,7 @@ def test_the_papers_plan_as_json(monkeypatch, capsys):
 
 def test_the_table(write_grid, tmp_path, capsys):
     """One line per run, the total, the expected error, the warnings; nothing is written."""
-    assert main(["sweep", "plan", str(write_grid())]) == 0
+    assert main(["sweep", "plan", str(write_grid()), "--no-timing"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["recipe", "r", "width"]
     assert lines[1].split()[:3] == ["baseline", "1", "8"]
