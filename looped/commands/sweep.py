@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_plan(actions.add_parser("plan", help="show the runs of a grid before training any"))
     _add_run(actions.add_parser("run", help="train the runs of a grid"))
+    _add_design(actions.add_parser("design", help="propose the grid that tells phi best"))
     _add_status(actions.add_parser("status", help="show how far a sweep is"))
 
 
@@ -45,6 +46,39 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("grid", type=Path, help="the grid YAML")
     _add_jobs(parser)
     parser.add_argument("--retry", action="store_true", help="try runs again that failed before")
+
+
+def _add_design(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--budget", type=float, required=True, help="training FLOPs of all runs together"
+    )
+    parser.add_argument("--runs", type=int, required=True, help="how many runs")
+    parser.add_argument(
+        "--like",
+        type=Path,
+        metavar="GRID",
+        default=Path("configs/sweeps/demo.yaml"),
+        help="grid YAML whose base, depth, heads, recurrences and first recipe to use "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--budgets", metavar="C,C,...", help="training FLOPs that one run may have")
+    parser.add_argument(
+        "--widths",
+        metavar="D,D,...",
+        help="widths that a run may have (default: up to twice "
+        "narrower and wider than the predicted best)",
+    )
+    parser.add_argument(
+        "--at_least",
+        type=int,
+        default=2,
+        help="runs of each recurrence count, so that r^phi itself can be checked (default: 2)",
+    )
+    parser.add_argument(
+        "--further", type=int, default=5, help="how many further runs to look at (default: 5)"
+    )
+    _add_law(parser)
+    _add_json(parser)
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:

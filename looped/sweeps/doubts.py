@@ -39,7 +39,7 @@ def doubts(runs: Sequence[PlannedRun], prior: Prior, *, train_rows: int | None) 
             f"{len(repeated)} of {len(runs)} runs see their data more than once, {run.name} "
             f"{most:.1f} times: the law assumes fresh tokens, so prepare more text"
         )
-    return lines + _beyond_the_law(runs, prior) + _beside_the_optimum(runs, prior)
+    return lines + beyond_the_law(runs, prior) + _beside_the_optimum(runs, prior)
 
 
 def epochs(run: PlannedRun, train_rows: int | None) -> float | None:
@@ -86,7 +86,8 @@ def best_width(
     return float(np.exp(-c1 / (2 * c2)))
 
 
-def _beyond_the_law(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
+def beyond_the_law(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
+    """A line when the runs lie far from those that the law was fitted to, else none."""
     if prior.tokens is None or not runs:
         return []
     least, most = prior.tokens

@@ -63,7 +63,7 @@ def test_help_is_cheap():
     """--help of sweep and its actions imports neither numpy nor torch."""
     code = (
         "import sys\nfrom looped.cli import main\n"
-        "for action in ([], ['plan'], ['run'], ['status']):\n"
+        "for action in ([], ['plan'], ['run'], ['status'], ['design']):\n"
         "    try: main(['sweep', *action, '--help'])\n"
         "    except SystemExit: pass\n"
         "assert not {'numpy', 'torch', 'lightning', 'rich', 'submitit'} & set(sys.modules)"
