@@ -46,6 +46,21 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("grid", type=Path, help="the grid YAML")
     _add_jobs(parser)
     parser.add_argument("--retry", action="store_true", help="try runs again that failed before")
+    parser.add_argument(
+        "--launcher",
+        choices=LAUNCHERS,
+        default=LAUNCHERS[0],
+        help="local: worker processes here; commands: print one `looped fit` line per run for any "
+        "other scheduler; slurm: submit one array, --jobs tasks at a time (default: local)",
+    )
+    parser.add_argument(
+        "--slurm",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameter of submitit, such as slurm_partition=gpu, timeout_min=720 or "
+        "gpus_per_node=1; may be repeated",
+    )
 
 
 def _add_design(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ Lightning's strategies start the command line they find themselves in once more 
 must then be `looped fit` and not a worker.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -41,6 +42,14 @@ class FitProcess:
     def stop(self) -> None:
         """Ask it to finish its step, write a checkpoint and end."""
         self._process.terminate()
+
+    def has_ended(self) -> bool:
+        """Whether it has; safe to ask in a signal handler, where `wait` might be interrupted."""
+        try:
+            what = os.WEXITED | os.WNOWAIT | os.WNOHANG
+            return os.waitid(os.P_PID, self._process.pid, what) is not None
+        except ChildProcessError:
+            return True
 
     def wait(self) -> int:
         """Its exit status."""

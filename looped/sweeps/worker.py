@@ -67,10 +67,10 @@ def perform(job: Job) -> Reply:
             status, error = _train_in_own_process(arguments, log=Path(job.log), lock=lock)
         else:
             status, error = _train_here(arguments, log=Path(job.log))
-        return _judge(directory, status, error)
+        return judge(directory, status, error)
 
 
-def _judge(directory: Path, status: int, error: str | None) -> Reply:
+def judge(directory: Path, status: int, error: str | None) -> Reply:
     """What became of a run, by its record first: that is what the fitter will read."""
     if is_finished(directory):
         return Reply(outcome="trained")

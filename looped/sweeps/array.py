@@ -1,0 +1,61 @@
+"""The runs of a sweep as one SLURM array, through submitit."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from looped.errors import UserError
+from looped.sweeps.messages import job_of
+from looped.sweeps.plan import PlannedRun
+from looped.sweeps.run_task import RunTask
+
+FOLDER = "slurm"
+MOST_TIMEOUTS = 1000
+"""How often a run may run out of its task's time and be requeued."""
+
+
+def submit_array(
+    runs: Sequence[PlannedRun],
+    *,
+    out: Path,
+    jobs: int,
+    options: Mapping[str, Any],
+    cluster: str = "slurm",
+) -> list[Any]:
+    """Submit one task per run, all in one array.
+
+    Args:
+        runs: to train, at least one.
+        out: directory of the sweep; submitit's files go into its folder `slurm`.
+        jobs: tasks at a time.
+        options: further parameters of `submitit.AutoExecutor.update_parameters`, which win over
+            those derived from the runs' own trainer section (nodes, tasks_per_node).
+        cluster: of submitit; `local` runs the tasks on this machine.
+
+    Returns:
+        submitit's jobs, one per run.
+
+    Raises:
+        UserError: submitit is not installed, there is no SLURM, or an option is unknown.
+    """
+    try:
+        import submitit
+    except ImportError:
+        raise UserError("--launcher slurm needs submitit: pip install 'looped[slurm]'") from None
+    base = runs[0].base
+    parameters: dict[str, Any] = {
+        "name": out.name,
+        "nodes": base.nodes,
+        "tasks_per_node": base.processes // base.nodes,
+        "slurm_array_parallelism": jobs,
+        "slurm_srun_args": ["--kill-on-bad-exit=1"],  # a run of several ends with its first process
+    }
+    try:
+        executor = submitit.AutoExecutor(
+            folder=out / FOLDER, cluster=cluster, slurm_max_num_timeout=MOST_TIMEOUTS
+        )
+        executor.update_parameters(**(parameters | dict(options)))
+    except (RuntimeError, ValueError, NameError, TypeError) as error:
+        raise UserError(f"--launcher slurm: {' '.join(str(error).split())}") from error
+    submitted: list[Any] = executor.map_array(RunTask(), [job_of(run) for run in runs])
+    return submitted

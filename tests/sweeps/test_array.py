@@ -1,0 +1,88 @@
+"""SLURM through submitit, with its local executor in the place of the cluster."""
+
+import time
+
+import pytest
+
+from looped.errors import UserError
+from looped.record import read_checkpoint, read_run_file
+from looped.sweeps.array import submit_array
+from looped.sweeps.failures import failure_of
+from looped.sweeps.grid import read_grid
+from looped.sweeps.locks import take_lock
+from looped.sweeps.plan import plan_sweep
+from looped.sweeps.status import status_of
+
+pytest.importorskip("submitit")
+
+
+def _plan(grid):
+    return plan_sweep(read_grid(grid))
+
+
+def _submit(runs, tmp_path, **options):
+    options = {"timeout_min": 5} | options
+    return submit_array(runs, out=tmp_path / "sweep", jobs=2, options=options, cluster="local")
+
+
+@pytest.mark.slow
+def test_tasks_train_their_runs(write_grid, tmp_path):
+    """One run is trained; one that another launcher holds is left to it; one fails, recorded."""
+    good, held, failing, _ = _plan(write_grid())
+    lock = take_lock(held.directory)
+    failing.directory.write_text("in the way")
+    tasks = _submit([good, held, failing], tmp_path)
+    assert tasks[0].result() == "trained"
+    assert tasks[1].result() == "taken"
+    error = tasks[2].exception()
+    lock.close()
+    assert status_of(good.directory) == "complete"
+    assert status_of(held.directory) == "planned"
+    assert "TaskFailed" in str(error)
+    assert status_of(failing.directory) == "failed"
+    assert failure_of(failing.directory) in str(error)
+
+
+@pytest.mark.slow
+def test_a_task_out_of_time_is_requeued_and_resumes(write_grid, tmp_path):
+    """On the signal: a checkpoint of its own, a requeue, and the run completes from that step."""
+    grid = write_grid({"checkpoints": {"every_n_steps": 10**6}}, tokens={"3.2e4": [8]})
+    (run, *_) = _plan(grid)
+    (task,) = _submit([run], tmp_path)
+    deadline = time.monotonic() + 60
+    while not (run.directory / "metrics.csv").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    (task_pid,) = _children(task._process.pid)
+    _usr2(task_pid)
+    assert task.result() == "trained"
+    record = read_run_file(run.directory / "run.json")
+    assert record.status == "complete"
+    assert record.progress["tokens"] == 32_000
+    log = (tmp_path / "sweep" / "logs" / f"{run.name}.log").read_text()
+    assert "stopped by SIGTERM at step" in log
+    assert log.count("Plan: 500 steps") == 2
+    configurations = {path.name for path in run.directory.glob("config*.yaml")}
+    assert len(configurations) == 2  # the second one carries the step it was resumed from
+    assert read_checkpoint(run.directory / "checkpoints" / "last.ckpt").status == "complete"
+
+
+def _children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as stream:
+        return [int(child) for child in stream.read().split()]
+
+
+def _usr2(pid):
+    import os
+    import signal
+
+    os.kill(pid, signal.SIGUSR2)
+
+
+def test_without_a_cluster_it_says_so(write_grid, tmp_path):
+    """And an option that submitit does not know is refused before anything is submitted."""
+    runs = _plan(write_grid())
+    with pytest.raises(UserError, match="srun"):
+        submit_array(runs, out=tmp_path / "sweep", jobs=1, options={})
+    with pytest.raises(UserError, match="partitoin"):
+        _submit(runs, tmp_path, slurm_partitoin="gpu")
