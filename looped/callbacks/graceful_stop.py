@@ -1,5 +1,6 @@
 """Ends a run on a signal the way it can be taken up again: step done, checkpoint written."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+import torch
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities import rank_zero_info
@@ -33,9 +35,13 @@ class StopRequested(Exception):
 class GracefulStop(Callback):
     """On SIGTERM, SIGUSR1 or Ctrl-C: finish the step, write a checkpoint, raise `StopRequested`.
 
-    A second signal does what it would have done without this callback. Under SLURM, SIGUSR1 is
-    left to Lightning's own requeueing. With several processes the signal is looked for at the
-    logging interval, where all of them agree on it.
+    A second signal does what it would have done without this callback. With several processes the
+    signal is looked for at the logging interval, where all of them agree on it.
+
+    A SLURM job of one process is left to Lightning's own requeueing. One of several is not:
+    Lightning's handlers communicate wherever the signal finds them, so that one process may wait
+    in a step and another in the handler, for ever. The batch file requeues such a job
+    (docs/multi-node.md).
     """
 
     def __init__(self) -> None:
@@ -47,7 +53,7 @@ class GracefulStop(Callback):
     def listening(self) -> Iterator[None]:
         """Listen to the signals within this context; only the main thread can."""
         signals = [signal.SIGTERM, signal.SIGINT]
-        if not SLURMEnvironment.detect():
+        if not _lightning_requeues():
             signals.append(signal.SIGUSR1)
         if threading.current_thread() is not threading.main_thread():
             signals = []
@@ -66,7 +72,7 @@ class GracefulStop(Callback):
     @override
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._seen_step = trainer.global_step
-        if signal.SIGTERM in self._before and not SLURMEnvironment.detect():
+        if signal.SIGTERM in self._before and not _lightning_requeues():
             # Lightning has put its own handler before ours, which would end the run in the middle
             # of accumulated batches. It restores what it found when training is over.
             signal.signal(signal.SIGTERM, self._notice)
@@ -84,9 +90,17 @@ class GracefulStop(Callback):
         if step == self._seen_step:  # in the middle of accumulated batches
             return
         self._seen_step = step
-        if trainer.world_size > 1 and step % trainer.log_every_n_steps:  # type: ignore[attr-defined]
-            return
-        asked = self._signum is not None
-        if trainer.strategy.reduce_boolean_decision(asked, all=False):
+        signum = self._signum or 0
+        if trainer.world_size > 1:
+            if step % trainer.log_every_n_steps:  # type: ignore[attr-defined]
+                return
+            # one process may have the signal and another not yet: all end with the same status
+            noticed = torch.tensor(signum, device=pl_module.device)
+            signum = int(trainer.strategy.reduce(noticed, reduce_op="max"))
+        if signum:
             callback_of(trainer, Checkpoints).save(trainer)
-            raise StopRequested(self._signum or signal.SIGTERM, step)
+            raise StopRequested(signum, step)
+
+
+def _lightning_requeues() -> bool:
+    return SLURMEnvironment.detect() and os.environ.get("SLURM_NTASKS", "1") == "1"

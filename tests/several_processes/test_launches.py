@@ -28,9 +28,8 @@ FIT = ["-m", "looped.cli", "fit"]
 def story(prepared, tmp_path_factory) -> Path:
     """Three runs of 20 steps: by one process; by two; by two, stopped and resumed.
 
-    The second is started like a SLURM job of two nodes. The third begins as two launches that
-    are told their node, under ddp; a signal to one of them ends both; and it goes on under
-    torchrun and FSDP2.
+    The second is two launches that are told their node. The third begins like a SLURM job of two
+    nodes; SLURM's signal, to one of them, ends both; it goes on under torchrun and FSDP2.
     """
     out = tmp_path_factory.mktemp("launches")
     config = out / "config.yaml"
@@ -59,11 +58,9 @@ def story(prepared, tmp_path_factory) -> Path:
 
     ddp = [f"--config={config}", f"--config={STRATEGIES / 'ddp.yaml'}", "--trainer.accelerator=cpu"]
     two_nodes = [*ddp, "--trainer.devices=1", "--trainer.num_nodes=2"]
-    slurm = {"SLURM_NTASKS": "2", "SLURM_NNODES": "2", "SLURM_LOCALID": "0"}
-    slurm |= {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "looped", "SLURM_NTASKS_PER_NODE": "1"}
     launch_both(
         [*FIT, *two_nodes, f"--run.dir={out / 'two'}"],
-        [slurm | {"SLURM_PROCID": str(node), "SLURM_NODEID": str(node)} for node in (0, 1)],
+        [{"NODE_RANK": str(node)} for node in (0, 1)],
     )
     stop = out / "stop.yaml"
     stop.write_text(
@@ -71,10 +68,12 @@ def story(prepared, tmp_path_factory) -> Path:
         f"init_args: {{step: {STOPPED_AT}, rank: 1}}}}]}}\n"
     )
     resumed = f"--run.dir={out / 'resumed'}"
+    slurm = {"SLURM_NTASKS": "2", "SLURM_NNODES": "2", "SLURM_LOCALID": "0"}
+    slurm |= {"SLURM_JOB_ID": "1", "SLURM_JOB_NAME": "looped", "SLURM_NTASKS_PER_NODE": "1"}
     launch_both(
         [*FIT, *two_nodes, resumed, f"--config={stop}"],
-        [{"NODE_RANK": str(node)} for node in (0, 1)],
-        status=128 + signal.SIGTERM,
+        [slurm | {"SLURM_PROCID": str(node), "SLURM_NODEID": str(node)} for node in (0, 1)],
+        status=128 + signal.SIGUSR1,  # docs/multi-node.md requeues on this one
     )
     assert read_run_file(out / "resumed" / "run.json").status == "stopped"
     shutil.copy(out / "resumed" / "run.json", out / "stopped.json")

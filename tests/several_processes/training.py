@@ -67,7 +67,7 @@ class Curve(Callback):
 
 
 class SignalAt(Callback):
-    """Sends SIGTERM to one process of the job after a number of steps."""
+    """Sends SIGUSR1 to one process of the job after a number of steps."""
 
     def __init__(self, step: int, rank: int) -> None:
         self.step = step
@@ -75,7 +75,7 @@ class SignalAt(Callback):
 
     def on_train_batch_end(self, trainer, *_: Any) -> None:
         if (trainer.global_step, trainer.global_rank) == (self.step, self.rank):
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGUSR1)
 
 
 def train(
