@@ -44,7 +44,7 @@ class RunDirectory(SaveConfigCallback):
         if self.config.trainer.logger in (None, True):
             directory = Path(trainer.default_root_dir)
             if trainer.is_global_zero:
-                _keep_metrics(directory, trainer.global_step)
+                _keep_metrics(directory)
             trainer.logger = CSVLogger(directory, name="", version="")
 
     @override
@@ -85,8 +85,9 @@ def refuse_used(run_dir: Path) -> None:
         )
 
 
-def _keep_metrics(run_dir: Path, step: int) -> None:
-    """Set the training curve of earlier starts aside: the logger begins a new file."""
+def _keep_metrics(run_dir: Path) -> None:
+    """Set the training curve of the start before aside: the logger begins a new file."""
     metrics = run_dir / METRICS_FILE
     if metrics.exists():
-        os.replace(metrics, run_dir / f"metrics-until-step={step:08d}.csv")
+        earlier = len(list(run_dir.glob("metrics-start=*.csv")))
+        os.replace(metrics, run_dir / f"metrics-start={earlier + 1}.csv")

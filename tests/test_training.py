@@ -1,5 +1,6 @@
 """`looped fit` and its siblings from the command line, on the tiny corpus."""
 
+import csv
 import json
 import os
 import signal
@@ -316,6 +317,21 @@ def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path, caps
     assert fit(config, *changed, "--allow-changes") == 0
     second = next((tmp_path / "run").glob("config-step*.yaml"))
     assert yaml.safe_load(second.read_text())["model"]["norm_lr"] == 0.123
+
+
+def test_every_start_keeps_its_training_curve(config, tmp_path):
+    """Resumed twice, a run has three curves; none takes the place of another."""
+    assert fit(config, "--trainer.max_steps=6") == 0
+    assert fit(config, "--ckpt_path=last", "--trainer.max_steps=12") == 0
+    assert fit(config, "--ckpt_path=last") == 0
+    run = tmp_path / "run"
+    names = ("metrics-start=1.csv", "metrics-start=2.csv", "metrics.csv")
+    last_steps = []
+    for name in names:
+        rows = list(csv.DictReader((run / name).open()))
+        last_steps.append(max(int(row["step"]) for row in rows if row["train_loss"]))
+    assert last_steps == sorted(set(last_steps))
+    assert last_steps[0] < 6 <= last_steps[1] < 12 <= last_steps[2]
 
 
 def test_validate_test_and_predict_read_a_checkpoint(config, tmp_path, capsys):
