@@ -1,12 +1,15 @@
 """What a sweep directory says of itself: the grids that were launched into it.
 
     <sweep>/sweep.yaml      grids: {configs/sweeps/demo.yaml: {grid: ..., base: ...}}
+                            earlier: [{grid: ..., base: ...}]
 
-Several grids may share a directory, and with it their r = 1 runs. A grid that changes may add runs;
-one that would alter a run that has begun is refused with the difference.
+Several grids may share a directory, and with it their r = 1 runs. A grid that changes may add or
+drop runs; one that would alter a run that has begun is refused with the difference. What a grid was
+before is kept as long as runs that have begun are planned there alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from looped.errors import UserError
 from looped.sweeps.base import make_base
 from looped.sweeps.grid import make_grid, read_mapping
 from looped.sweeps.locks import sweep_lock
-from looped.sweeps.plan import PlannedRun, plan_runs
+from looped.sweeps.plan import PLAIN_RECIPE, PlannedRun, plan_runs
 from looped.sweeps.status import has_begun
 
 SWEEP_FILE = "sweep.yaml"
@@ -41,13 +44,17 @@ def register(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> None:
     """
     try:
         with sweep_lock(out):
-            content = _content(out)
-            for entry in content.values():
-                _refuse_changes(_runs_of(entry, out), runs, grid_path)
-            base = runs[0].base
-            content[str(grid_path)] = {"grid": read_mapping(grid_path), "base": base.content}
-            text = yaml.safe_dump({"schema": 1, "grids": content}, sort_keys=False)
-            write_atomically(out / SWEEP_FILE, text)
+            file = _read(out)
+            _refuse_changes(_all_runs(file, out), runs, grid_path)
+            entry = {"grid": read_mapping(grid_path), "base": runs[0].base.content}
+            before = file.grids.get(str(grid_path))
+            file.grids[str(grid_path)] = entry
+            if before not in (None, entry):
+                file.earlier.append(before)
+            current = {run.name for run in _current_runs(file, out)}
+            kept = [old for old in file.earlier if _begun(old, out, other_than=current)]
+            content = {"schema": 1, "grids": file.grids, "earlier": kept}
+            write_atomically(out / SWEEP_FILE, yaml.safe_dump(content, sort_keys=False))
     except OSError as error:
         raise UserError(f"sweep directory {out}: {error.strerror}") from error
 
@@ -58,38 +65,69 @@ def check_unchanged(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> No
     Raises:
         UserError: it would.
     """
-    for entry in _content(out).values():
-        _refuse_changes(_runs_of(entry, out), runs, grid_path)
+    _refuse_changes(_all_runs(_read(out), out), runs, grid_path)
 
 
 def registered_runs(out: Path) -> list[PlannedRun]:
     """The runs of every grid that was launched into a sweep directory, each once.
 
+    Runs that a grid no longer lists are among them when they have begun.
+
     Raises:
         UserError: no sweep was launched into it, or its file cannot be read.
     """
-    content = _content(out)
-    if not content:
+    file = _read(out)
+    if not file.grids:
         raise UserError(
             f"no sweep in {out}: it has no {SWEEP_FILE}; start one with looped sweep run"
         )
-    runs: dict[str, PlannedRun] = {}
-    for entry in content.values():
-        for run in _runs_of(entry, out):
-            runs.setdefault(run.name, run)
-    return sorted(runs.values(), key=lambda run: (run.horizon[1], run.recipe != "baseline"))
+    runs = {run.name: run for run in reversed(_current_runs(file, out))}
+    for entry in file.earlier:
+        for run in _begun(entry, out, other_than=runs.keys()):
+            runs[run.name] = run
+    return sorted(runs.values(), key=_order)
 
 
-def _content(out: Path) -> dict[str, Any]:
+@dataclass(kw_only=True)
+class _SweepFile:
+    """The grids as they are now, and what some of them were before."""
+
+    grids: dict[str, Any] = field(default_factory=dict)
+    earlier: list[Any] = field(default_factory=list)
+
+
+def _order(run: PlannedRun) -> tuple[float, int, int, int, bool, str]:
+    """That of a plan: small horizons first, recurrence counts and recipes side by side."""
+    a = run.architecture
+    return run.horizon[1], run.seed, a.width, a.recurrences, run.recipe != PLAIN_RECIPE, run.recipe
+
+
+def _read(out: Path) -> _SweepFile:
     if not (out / SWEEP_FILE).exists():
-        return {}
+        return _SweepFile()
     try:
-        grids = read_mapping(out / SWEEP_FILE).get("grids")
-        if not isinstance(grids, dict):
+        content = read_mapping(out / SWEEP_FILE)
+        grids, earlier = content.get("grids"), content.get("earlier", [])
+        if not isinstance(grids, dict) or not isinstance(earlier, list):
             raise UserError("has no grids")
     except UserError as error:
         raise UserError(f"{out / SWEEP_FILE}: {error}") from error
-    return grids
+    return _SweepFile(grids=grids, earlier=earlier)
+
+
+def _current_runs(file: _SweepFile, out: Path) -> list[PlannedRun]:
+    return [run for entry in file.grids.values() for run in _runs_of(entry, out)]
+
+
+def _all_runs(file: _SweepFile, out: Path) -> list[PlannedRun]:
+    """With those of earlier grids first, so that a newer plan of the same run counts."""
+    earlier = [run for entry in file.earlier for run in _runs_of(entry, out)]
+    return earlier + _current_runs(file, out)
+
+
+def _begun(entry: Any, out: Path, *, other_than: Collection[str]) -> list[PlannedRun]:
+    runs = _runs_of(entry, out)
+    return [run for run in runs if run.name not in other_than and has_begun(run.directory)]
 
 
 def _runs_of(entry: Mapping[str, Any], out: Path) -> list[PlannedRun]:

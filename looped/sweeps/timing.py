@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from looped.errors import UserError
+from looped.record import Record
 from looped.sweeps.data_rows import val_rows_of
 from looped.sweeps.plan import PlannedRun
 from looped.sweeps.status import record_of
@@ -101,12 +102,17 @@ def _train_briefly(runs: list[PlannedRun], *, jobs: int, folder: Path) -> list[f
     waiting = list(runs)
     deadline = time.monotonic() + PATIENCE_S
     errors: dict[str, str | None] = {}
+    first: dict[str, Record] = {}
     with Workers(jobs, folder) as workers:
         while waiting or workers.running:
             while waiting and workers.has_room:
                 workers.start(waiting.pop(0), extra=limits)
             for run, reply in workers.replies(POLL_S):
                 errors[run.name] = reply.error
+            for run in workers.running:
+                record = record_of(run.directory)
+                if record is not None and record.progress["step"]:
+                    first.setdefault(run.name, record)
             if time.monotonic() > deadline:
                 workers.kill()
                 raise UserError(f"a few steps took more than {PATIENCE_S:.0f} s here")
@@ -115,5 +121,19 @@ def _train_briefly(runs: list[PlannedRun], *, jobs: int, folder: Path) -> list[f
         record = record_of(run.directory)
         if record is None or not record.progress["step"]:
             raise UserError(errors.get(run.name) or "not one step was made")
-        seconds.append(record.wall_s / record.progress["step"])
+        seconds.append(step_s_between(first.get(run.name), record))
     return seconds
+
+
+def step_s_between(first: Record | None, last: Record) -> float:
+    """Seconds per step between two records of a run; the first steps are slow and left out.
+
+    Args:
+        first: one with at least a step; null when there was none before the last.
+        last: the newest.
+    """
+    steps, seconds = last.progress["step"], last.wall_s
+    if first is not None and first.progress["step"] < steps:
+        steps -= first.progress["step"]
+        seconds -= first.wall_s
+    return float(seconds / steps)

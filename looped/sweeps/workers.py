@@ -18,19 +18,33 @@ from looped.sweeps.plan import PlannedRun
 Process = subprocess.Popen[str]
 
 
+def threads_of(count: int) -> dict[str, str]:
+    """Environment that divides the cores between so many processes.
+
+    Threads that spin while they wait for each other make tiny models a hundred times slower as soon
+    as somebody else uses the cores; passive ones cost microseconds when nobody does.
+    """
+    threads = str(max(1, len(os.sched_getaffinity(0)) // max(count, 1)))
+    return {
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+
+
 class Workers:
     """Up to `count` worker processes, started when they are needed; a context manager.
 
     Args:
-        count: most processes at a time; the cores are divided between them.
+        count: most processes at a time; the cores are divided between them, unless the
+            environment names a number of threads.
         out: directory of the sweep, for the logs.
     """
 
     def __init__(self, count: int, out: Path) -> None:
         self._count = count
         (out / LOG_DIR).mkdir(parents=True, exist_ok=True)
-        threads = str(max(1, len(os.sched_getaffinity(0)) // max(count, 1)))
-        self._environment = os.environ | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        self._environment = threads_of(count) | os.environ
         self._idle: list[Process] = []
         self._busy: dict[Process, PlannedRun] = {}
         self._selector = selectors.DefaultSelector()

@@ -33,9 +33,7 @@ def out(tmp_path):
 def test_the_runs_come_back_from_the_directory(write_grid, out):
     """`looped sweep status DIR` knows the plan without the grid YAML."""
     runs = _register(write_grid(seeds=[0, 1]), out)
-    assert sorted(registered_runs(out), key=lambda run: run.name) == sorted(
-        runs, key=lambda run: run.name
-    )
+    assert registered_runs(out) == runs
 
 
 def test_added_runs_are_fine(write_grid, out):
@@ -74,6 +72,19 @@ def test_runs_that_have_not_begun_may_change(write_grid, out):
     _register(write_grid(), out)
     (run, *_) = _register(write_grid(effective_depth=6), out)
     assert run.architecture.recurrent_layers == 4
+
+
+def test_a_grid_does_not_forget_what_it_no_longer_lists(write_grid, out):
+    """Drop a run that has begun, change the grid, take it up again: still the same experiment."""
+    first = _register(write_grid(), out)
+    _begin(first[0])
+    _register(write_grid(tokens={"1.28e3": [8]}), out)
+    assert first[0] in registered_runs(out)
+    assert first[1] not in registered_runs(out)  # it had not begun
+    _register(write_grid(tokens={"1.28e3": [8]}, seeds=[0, 1]), out)
+    altered = write_grid(effective_depth=6)
+    with pytest.raises(UserError, match=r"model.recurrent_layers 4 instead of 2"):
+        register(altered, _plan(altered), out=out)
 
 
 def test_how_a_run_is_executed_may_change(write_grid, out):

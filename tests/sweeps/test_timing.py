@@ -6,7 +6,8 @@ from looped.errors import UserError
 from looped.sweeps import timing
 from looped.sweeps.grid import read_grid
 from looped.sweeps.plan import plan_sweep
-from looped.sweeps.timing import Timing, measure, through
+from looped.sweeps.timing import Timing, measure, step_s_between, through
+from tests.test_record import a_record
 
 
 def test_the_line_through_two_steps():
@@ -20,6 +21,15 @@ def test_the_line_through_two_steps():
     assert steep.overhead_s == pytest.approx(0.0)
     assert steep.s_per_flop * 3e9 == pytest.approx(0.07)
     assert through([2e9], [0.1]) == Timing(overhead_s=0.0, s_per_flop=5e-11)
+
+
+def test_the_first_steps_do_not_count():
+    """A first step that takes as long as a hundred others must not be planned with."""
+    first = a_record(progress={"step": 2}, wall_s=15.0)
+    last = a_record(progress={"step": 102}, wall_s=20.0)
+    assert step_s_between(first, last) == pytest.approx(0.05)
+    assert step_s_between(None, first) == pytest.approx(7.5)
+    assert step_s_between(first, first) == pytest.approx(7.5)
 
 
 def test_a_run_is_its_steps_and_its_measurement(write_grid):
