@@ -10,6 +10,8 @@ import argparse
 import importlib
 from pathlib import Path
 
+from looped.commands.phi import ESTIMATORS
+
 LAUNCHERS = ("local", "commands", "slurm")
 
 
@@ -98,6 +100,16 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the sweep directory")
+    parser.add_argument(
+        "--estimator", choices=ESTIMATORS, default=ESTIMATORS[0], help="of phi (default: huber)"
+    )
+    parser.add_argument(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="hold phi, alpha, beta or E in the fit of phi; may be repeated",
+    )
     _add_law(parser)
     _add_json(parser)
 

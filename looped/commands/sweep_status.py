@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import asdict
 
-from looped.commands.phi import STDOUT, write_json
+from looped.commands.phi import STDOUT, parse_fix, write_json
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
         for run, status in zip(runs, statuses, strict=True)
     ]
     expected = expected_errors(runs, prior)
-    now = phi_so_far(arguments.directory)
+    now = phi_so_far(
+        arguments.directory, estimator=arguments.estimator, fix=parse_fix(arguments.fix)
+    )
     if arguments.json != STDOUT:
         lines = status_table(runs, statuses=statuses, spent=spent)
         lines += [

@@ -1,10 +1,11 @@
 """What `looped phi` could already say of a sweep that is not finished."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from looped.errors import UserError
-from looped.scaling.fit import fit_law
+from looped.scaling.fit import Estimator, fit_law
 from looped.scaling.runs import read_runs
 
 FEW_STARTS = 5
@@ -35,8 +36,19 @@ class SoFar:
         return f"{self.phi:.3f}{error} from {self.runs} complete runs"
 
 
-def phi_so_far(out: Path) -> dict[str, SoFar]:
-    """Fit each recipe of a sweep directory from a few starts; empty when no run is complete."""
+def phi_so_far(
+    out: Path, *, estimator: Estimator = "huber", fix: Mapping[str, float] | None = None
+) -> dict[str, SoFar]:
+    """Fit each recipe of a sweep directory from a few starts; empty when no run is complete.
+
+    Args:
+        out: the sweep directory.
+        estimator: as of `fit_law`.
+        fix: likewise.
+
+    Raises:
+        UserError: a parameter that cannot be held.
+    """
     try:
         pool = read_runs(out)
         tables = {name: pool.of_recipe(name) for name in pool.recipes}
@@ -44,6 +56,6 @@ def phi_so_far(out: Path) -> dict[str, SoFar]:
         return {}
     found = {}
     for name, table in tables.items():
-        fit = fit_law(table, polish=FEW_STARTS)
+        fit = fit_law(table, estimator=estimator, fix=fix, polish=FEW_STARTS)
         found[name] = SoFar(runs=len(table), phi=fit.phi, stderr=fit.stderr, faults=fit.faults)
     return found

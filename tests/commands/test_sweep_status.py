@@ -108,6 +108,10 @@ def test_what_phi_could_already_say(start, tmp_path, capsys):
     assert found["runs"] == 27
     assert found["phi"] == pytest.approx(PUBLISHED.law.phi, abs=3 * found["stderr"])
 
+    options = ["--json=-", "--estimator=least_squares", "--fix=phi=1"]
+    assert main(["sweep", "status", str(tmp_path / "sweep"), *options]) == 0
+    assert json.loads(capsys.readouterr().out)["so_far"]["baseline"]["phi"] == 1.0
+
 
 def test_elsewhere_there_is_no_sweep(tmp_path, capsys):
     assert main(["sweep", "status", str(tmp_path)]) == 2
