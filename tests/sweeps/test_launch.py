@@ -237,7 +237,7 @@ def test_a_run_is_taken_over_when_its_owner_dies(write_grid, tmp_path):
             _kill(holder)
 
     watcher = Watcher(let_go)
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=2, observer=watcher)
+    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=watcher)
     assert outcome.trained == 2
     names = [event[1] for event in watcher.events if event[0] == "started"]
     assert names == [runs[1].name, runs[0].name]
