@@ -11,6 +11,7 @@ passes without gradient cost the forward 2 alone. Attention scores and their wei
 2 d T each forward, twice that backward.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -138,7 +139,7 @@ class Architecture:
                 f"streams {self.streams} together with injection {self.injection}: streams take "
                 "the place of the injection, so leave injection null or set streams to 1"
             )
-        if self.logit_softcap is not None and not self.logit_softcap > 0:
+        if self.logit_softcap is not None and not 0 < self.logit_softcap < math.inf:
             raise UserError(
                 f"logit_softcap {self.logit_softcap} must be positive, or null for none"
             )

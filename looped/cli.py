@@ -16,8 +16,8 @@ from looped.errors import UserError
 TRAINING_COMMANDS = {
     "fit": "train one run from a YAML configuration",
     "validate": "validation loss of a checkpoint, also at another recurrence count",
-    "test": "the same on the test rows",
-    "predict": "per-token losses of a checkpoint",
+    "test": "the same as validate: prepared data has no third split",
+    "predict": "nats of every validation target, written into the run directory",
 }
 
 # Each lives in looped/commands/<name>.py.

@@ -118,12 +118,26 @@ class Record:
             raise RecordError(f"the record lacks {error}") from error
         if known["status"] not in get_args(Status):
             raise RecordError(f"unknown status {known['status']!r}")
+        for name, kinds in _KINDS.items():
+            if not isinstance(known[name], kinds):
+                raise RecordError(f"its {name} is {known[name]!r}")
+        for entry in known["validation"]:
+            if not isinstance(entry.loss, float | int | None):
+                raise RecordError(f"a validation loss is {entry.loss!r}")
         return cls(**known)
 
     def write(self, run_dir: Path) -> None:
         """Write `run.json` into `run_dir`, whole and renamed into place."""
         text = json.dumps(self.as_json(), indent=2, allow_nan=False)
         write_atomically(run_dir / RUN_FILE, text + "\n")
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("run", "recipe", "started"), str),
+    **dict.fromkeys(("versions", "model", "params", "flops", "progress"), dict),
+    "data": (dict, type(None)),
+    "optimizer": list,
+}
 
 
 def read_run_file(path: Path) -> Record:

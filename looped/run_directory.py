@@ -4,8 +4,11 @@ A directory that holds a run is resumed or left alone, never trained into anew; 
 left is kept beside what the new one writes.
 """
 
+import fcntl
 import os
+import zipfile
 from pathlib import Path
+from typing import TextIO
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
@@ -25,6 +28,7 @@ from looped.record import (
 )
 
 METRICS_FILE = "metrics.csv"
+LOCK_FILE = ".lock"
 
 
 class RunDirectory(SaveConfigCallback):
@@ -39,8 +43,12 @@ class RunDirectory(SaveConfigCallback):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Nothing yet."""
 
+    _lock: TextIO | None = None
+
     @override
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            self._lock = _sole_writer(Path(trainer.default_root_dir))
         if self.config.trainer.logger in (None, True):
             directory = Path(trainer.default_root_dir)
             if trainer.is_global_zero:
@@ -55,6 +63,21 @@ class RunDirectory(SaveConfigCallback):
             text = self.parser.dump(self.config, skip_none=False)
             write_atomically(Path(trainer.default_root_dir) / name, text)
 
+    @override
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self._release()
+
+    @override
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
 
 def existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
     """The file that `--ckpt_path` means; `last` is the newest of the run directory."""
@@ -65,7 +88,36 @@ def existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
         read_checkpoint(path)
     except RecordError as error:
         raise UserError(f"checkpoint {path}: {error}") from error
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()  # the tensors too, which the record does not touch
+    if damaged is not None:
+        raise UserError(f"checkpoint {path}: damaged at {damaged}; resume from an earlier one")
     return path
+
+
+def refuse_unusable(run_dir: Path) -> None:
+    """A run directory must be a directory, or have a place to become one."""
+    if run_dir.exists() and not run_dir.is_dir():
+        raise UserError(f"run directory {run_dir} is a file: choose another --run.dir")
+
+
+def _sole_writer(run_dir: Path) -> TextIO:
+    """Hold the run directory; the system releases it however this process ends."""
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        lock = (run_dir / LOCK_FILE).open("w")
+    except OSError as error:
+        raise UserError(
+            f"run directory {run_dir} cannot be written: {error.strerror}; choose another --run.dir"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise UserError(
+            f"another process is training in {run_dir}: wait for it, or choose another --run.dir"
+        ) from error
+    return lock
 
 
 def refuse_used(run_dir: Path) -> None:

@@ -4,10 +4,13 @@ The measuring callbacks are groups of the configuration of their own (run, compu
 horizon, checkpoints), so they are always there, whatever the YAML's list of callbacks says.
 """
 
+import contextlib
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -17,6 +20,7 @@ from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from typing_extensions import override
 
+from looped.architecture import Architecture
 from looped.callbacks.checkpoints import Checkpoints
 from looped.callbacks.compute import Compute
 from looped.callbacks.divergence import Divergence
@@ -30,8 +34,16 @@ from looped.datamodules.token_data import TokenDataModule
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
 from looped.parser_errors import one_line
-from looped.run_directory import RunDirectory, existing_checkpoint, refuse_used
+from looped.record import read_checkpoint
+from looped.run_directory import (
+    RunDirectory,
+    existing_checkpoint,
+    refuse_unusable,
+    refuse_used,
+)
 from looped.strategies import check_strategy
+
+TOKEN_LOSSES_FILE = "token_losses.pt"
 
 DIVERGED_STATUS = 1
 SIGNAL_STATUS = 128  # plus the signal's number, as shells have it
@@ -66,7 +78,7 @@ def main(argv: Sequence[str]) -> int:
     _silence_what_is_not_the_users()
     graceful_stop = GracefulStop()
     try:
-        with graceful_stop.listening():
+        with graceful_stop.listening() if argv[0] == "fit" else contextlib.nullcontext():
             cli = LoopedCLI(args=list(argv), graceful_stop=graceful_stop)
     except StopRequested as stop:
         print(f"looped fit: {stop}; go on with --ckpt_path last", file=sys.stderr)
@@ -152,6 +164,20 @@ class LoopedCLI(LightningCLI):
         parser.link_arguments("model.seq_len", "data.seq_len")
 
     @override
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        try:
+            super().parse_arguments(parser, args)
+        except UnicodeDecodeError as error:
+            raise UserError(f"--config: not a text file: {error}") from error
+
+    @override
+    def _set_seed(self) -> None:
+        try:
+            super()._set_seed()
+        except ValueError as error:
+            raise UserError(f"seed_everything: {error}") from error
+
+    @override
     def _parse_ckpt_path(self) -> None:
         """Keep the user's values; Lightning would replace them by the checkpoint's, silently.
 
@@ -161,10 +187,20 @@ class LoopedCLI(LightningCLI):
     @override
     def before_instantiate_classes(self) -> None:
         config = self.config[self.subcommand]
+        if config.trainer.fast_dev_run:
+            raise UserError(
+                "trainer.fast_dev_run would leave a run that is none: try a run out with "
+                "--horizon.steps 5 and a --run.dir of its own"
+            )
         run_dir = Path(config.run.dir)
+        refuse_unusable(run_dir)
         if config.ckpt_path is not None:
-            config.ckpt_path = str(existing_checkpoint(run_dir, config.ckpt_path))
+            checkpoint = existing_checkpoint(run_dir, config.ckpt_path)
+            _refuse_other_model(checkpoint, config.model, to_train=self.subcommand == "fit")
+            config.ckpt_path = str(checkpoint)
             config.weights_only = True  # nothing in our checkpoints needs to run code
+        elif self.subcommand != "fit":
+            raise UserError("name the checkpoint to evaluate: --ckpt_path last, or a file")
         elif self.subcommand == "fit":
             refuse_used(run_dir)
 
@@ -188,11 +224,45 @@ class LoopedCLI(LightningCLI):
         )
         return trainer
 
+    def after_predict(self) -> None:
+        """Keep what `predict` computed: nats of every validation target, row by row."""
+        batches = self.trainer.predict_loop.predictions
+        directory = Path(self.trainer.default_root_dir)
+        if self.trainer.is_global_zero and batches:
+            unfinished = directory / f".{TOKEN_LOSSES_FILE}"
+            torch.save(torch.cat(list(batches)), unfinished)
+            os.replace(unfinished, directory / TOKEN_LOSSES_FILE)
+            print(f"{directory / TOKEN_LOSSES_FILE}: nats of every validation target (rows, T)")
+
     @property
     def diverged(self) -> bool:
         """Whether the run that this command trained was lost."""
         return (
             self.subcommand == "fit" and callback_of(self.trainer, RunRecord).status == "diverged"
+        )
+
+
+def _refuse_other_model(checkpoint: Path, model: Any, *, to_train: bool) -> None:
+    """A checkpoint's weights belong to its own architecture.
+
+    To train, what fits the weights may differ: the resume guard judges that. To evaluate, nothing
+    may but the truncation, which the forward pass does not know.
+    """
+    names = [f.name for f in fields(Architecture)]
+    saved = read_checkpoint(checkpoint).model
+    before = Architecture(**{name: saved[name] for name in names if name in saved})
+    now = Architecture(**{name: model[name] for name in names})
+    if to_train and now.parameter_groups() == before.parameter_groups():
+        return
+    changed = [
+        f"{name} {getattr(now, name)} instead of {getattr(before, name)}"
+        for name in names
+        if getattr(now, name) != getattr(before, name) and name != "truncation_depth"
+    ]
+    if changed:
+        raise UserError(
+            f"checkpoint {checkpoint} is of another model: {', '.join(changed)}"
+            + ("" if to_train else " (other recurrence counts: --model.eval_recurrences)")
         )
 
 

@@ -73,6 +73,11 @@ def plan_training(
     ((name, value),) = given.items()
     if not 0 < value < float("inf"):
         raise UserError(f"horizon.{name} {value:g} must be a positive number")
+    if tokens_per_step < 1:
+        raise UserError(
+            f"a step of {tokens_per_step} tokens trains nothing: batch size, processes and "
+            "accumulated batches must be 1 or more"
+        )
     per_step = {
         "budget_flops": flops_per_token * tokens_per_step,
         "tokens": tokens_per_step,

@@ -119,6 +119,10 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path):
         ({"status": "fine"}, "'fine'"),
         ({"validation": [{"step": 1}]}, "lacks"),
         ({"validation": None}, "lacks"),
+        ({"model": [1]}, "its model is"),
+        ({"recipe": None}, "its recipe is None"),
+        ({"data": "text"}, "its data is"),
+        ({"validation": [a_record().as_json()["validation"][0] | {"loss": "3"}]}, "loss is '3'"),
     ],
 )
 def test_what_is_not_a_record_is_refused(tmp_path, change, words):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,14 @@ def test_constructor_arguments_from_the_command_line(config, tmp_path):
         (["--config=nowhere.yaml"], "nowhere.yaml"),
         (["--trainer.accelerator=abacus"], "abacus"),
         (["--trainer.devices=0"], "devices"),
+        (["--trainer.fast_dev_run=true"], "--horizon.steps 5"),
+        (["--trainer.accumulate_grad_batches=0"], "accumulated"),
+        (["--seed_everything=-5"], "seed_everything"),
+        (["--divergence.check_every_n_steps=0"], "divergence.check_every_n_steps 0"),
+        (["--model.logit_softcap=.inf"], "logit_softcap inf"),
+        (["--model.embed_lr=.inf"], "embed_lr inf"),
+        (["--run.dir="], "run.dir is empty"),
+        (["--run.dir=/proc/nope"], "/proc/nope cannot be written"),
         (
             ["--trainer.strategy={class_path: lightning.pytorch.strategies.ModelParallelStrategy}"],
             "trainer.strategy ModelParallelStrategy is not supported",
@@ -163,6 +172,73 @@ def test_mistakes_are_one_line_and_leave_nothing(config, tmp_path, capsys, argum
     assert error.startswith("looped fit: error: ")
     assert error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_files_in_the_wrong_place(config, tmp_path, capsys):
+    """Binary garbage as configuration, a file as run directory: one line each."""
+    garbage = tmp_path / "garbage.yaml"
+    garbage.write_bytes(bytes(range(256)))
+    for argument, words in (
+        (f"--config={garbage}", "not a text file"),
+        (f"--run.dir={garbage}", "is a file"),
+    ):
+        assert fit(config, argument) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
+
+
+def test_two_processes_do_not_train_into_one_directory(config, tmp_path, capsys):
+    """Both would write the same curve and checkpoints; the second is refused."""
+    (tmp_path / "run").mkdir()
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import time; from pathlib import Path; "
+            "from looped.run_directory import _sole_writer; "
+            f"lock = _sole_writer(Path({str(tmp_path / 'run')!r})); print(1, flush=True); "
+            "time.sleep(100)",
+        ],
+        stdout=subprocess.PIPE,
+    )
+    holder.stdout.readline()
+    assert fit(config) == 2
+    assert "another process is training" in capsys.readouterr().err
+    holder.kill()
+    holder.wait()
+    assert fit(config) == 0
+
+
+def test_a_checkpoint_of_another_model_is_named(config, tmp_path, capsys):
+    """With other heads it would give a loss of nothing; with another width, a traceback."""
+    assert fit(config, "--trainer.max_steps=7") == 0
+    capsys.readouterr()
+    other = ("--ckpt_path=last", "--model.num_heads=4")
+    for command, arguments, words in (
+        ("validate", other, "num_heads 4 instead of 2"),
+        ("validate", ("--ckpt_path=last", "--model.recurrences=5"), "--model.eval_recurrences"),
+        ("fit", ("--ckpt_path=last", "--model.width=32"), "width 32 instead of 16"),
+        ("validate", (), "name the checkpoint to evaluate"),
+    ):
+        assert main([command, f"--config={config}", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
+
+
+def test_a_checkpoint_with_damaged_tensors_is_refused(config, tmp_path, capsys):
+    """The record reads well, the weights would not."""
+    assert fit(config, "--trainer.max_steps=7") == 0
+    path = (tmp_path / "run" / "checkpoints" / "last.ckpt").resolve()
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        tensor = next(i for i in archive.infolist() if "/data/" in i.filename and i.file_size > 99)
+    content[tensor.header_offset + len(tensor.filename) + 150] ^= 0xFF
+    path.write_bytes(content)
+    capsys.readouterr()
+    assert fit(config, "--ckpt_path=last") == 2
+    assert "damaged at" in capsys.readouterr().err
 
 
 def test_an_unknown_key_in_the_yaml_offers_the_nearest(config, tmp_path, capsys):
@@ -347,6 +423,9 @@ def test_validate_test_and_predict_read_a_checkpoint(config, tmp_path, capsys):
         out = capsys.readouterr().out
         if command != "predict":
             assert f"{recorded:.6f}"[:7] in out
+    nats = torch.load(tmp_path / "run" / "token_losses.pt", weights_only=True)
+    assert nats.shape[1] == SEQ_LEN
+    assert nats.double().mean().item() == pytest.approx(recorded, rel=1e-6)
     before = (tmp_path / "run" / "run.json").read_bytes()
     more = ["--model.eval_recurrences=6"]
     assert main(["validate", f"--config={config}", "--ckpt_path=last", *more]) == 0

@@ -82,7 +82,8 @@ class Compute(Callback):
         tokens = batch[1].numel() * trainer.world_size
         self.tokens += tokens
         self.train_flops += tokens * self.flops_per_token
-        if trainer.global_step % trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
+        every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # 0 = never
+        if every and trainer.global_step % every == 0:
             self._log(pl_module)
 
     def _log(self, pl_module: LightningModule) -> None:

@@ -9,6 +9,8 @@ from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 from typing_extensions import override
 
+from looped.errors import UserError
+
 
 class Divergence(Callback):
     """Stops a run at a NaN or infinite training loss, or at one above twice its start for long.
@@ -25,6 +27,12 @@ class Divergence(Callback):
     """
 
     def __init__(self, patience: int = 100, check_every_n_steps: int = 50) -> None:
+        for name, value in (
+            ("patience", patience),
+            ("check_every_n_steps", check_every_n_steps),
+        ):
+            if value < 1:
+                raise UserError(f"divergence.{name} {value} is below 1: choose 1 or more")
         self.patience = patience
         self.check_every_n_steps = check_every_n_steps
         self.step: int | None = None

@@ -92,7 +92,7 @@ class GracefulStop(Callback):
         self._seen_step = step
         signum = self._signum or 0
         if trainer.world_size > 1:
-            if step % trainer.log_every_n_steps:  # type: ignore[attr-defined]
+            if step % max(trainer.log_every_n_steps, 1):  # type: ignore[attr-defined]
                 return
             # one process may have the signal and another not yet: all end with the same status
             noticed = torch.tensor(signum, device=pl_module.device)

@@ -44,6 +44,8 @@ class RunRecord(Callback):
         name: str | None = None,
         refresh_s: float = 2.0,
     ) -> None:
+        if not dir:
+            raise UserError("run.dir is empty: name the directory of the run")
         if not recipe:
             raise UserError("run.recipe is empty: give the recipe a name, such as baseline")
         self.refresh_s = refresh_s
@@ -93,7 +95,8 @@ class RunRecord(Callback):
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        if self._started:  # an error before the first step leaves nothing behind
+        # an error before the first step, or in an evaluation, leaves nothing behind
+        if self._started and trainer.state.fn == "fit":
             self.status = "stopped"
             self._write(trainer, pl_module)
 

@@ -49,20 +49,21 @@ def run(arguments: argparse.Namespace) -> int:
         _say("3/3  phi, from the directories the runs left behind")
         report = grid.out / REPORT_DIR
         status = cli.main(["phi", str(grid.out), *PHI_OPTIONS, f"--out={report}"])
+    if status == 0:
         _say(f"\n{EXPLANATION}")
         _say(f"\nFigures: {report}. Took {(time.monotonic() - started) / 60:.1f} minutes.")
     return status
 
 
-# Seed noise at this size is above Huber's published delta, so least squares is the sensible
+# The noise at this size is above Huber's published delta, so least squares is the sensible
 # estimator. Runs this short are far from the floor E of the loss and cannot tell it.
 PHI_OPTIONS = ("--estimator=least_squares", "--fix=E=1")
 
 EXPLANATION = """\
-This demonstrates the path, not a result. The interval is wide because these models are a
-millionth of the published ones: between two seeds their loss differs by 0.01 to 0.02 nats, as much
-as between neighbouring recurrence counts. They are also too short to tell the floor E of the loss,
-so it is held at 1 nat. The published value at full scale is 0.46."""
+This demonstrates the path, not a result. The interval is wide because these runs spend a
+millionth of the published compute: their losses still fall too fast for the law (see the residual
+above, against 0.01 nats on the published runs), and they cannot tell the floor E of the loss, which
+is held at 1 nat. The published value at full scale is 0.46."""
 
 
 def _say(text: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch.nn.functional as F
 from lightning.pytorch import LightningModule
+from lightning.pytorch.utilities import rank_zero_warn
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
@@ -107,6 +108,14 @@ class LoopedLM(LightningModule):
         """Shard the network when the strategy brings a device mesh (FSDP2)."""
         if self.device_mesh is not None:
             shard(self.network, self.device_mesh)
+
+    def on_fit_start(self) -> None:
+        """Say so when a part of the model cannot learn."""
+        if not self.network.trains_prelude:
+            rank_zero_warn(
+                "embedding and prelude stay at their initial values: truncation cuts the state, "
+                "and without a linear or additive injection no later pass sees them again"
+            )
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, T, V) at the evaluation's recurrence count; tokens are (B, T)."""

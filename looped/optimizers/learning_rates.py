@@ -7,9 +7,11 @@
 B is tokens per step, d the width. Arithmetic only, no torch.
 """
 
+import math
 from dataclasses import dataclass
 
 from looped.architecture import Architecture
+from looped.errors import UserError
 from looped.training_plan import TrainingPlan
 
 REFERENCE_WIDTH = 640
@@ -41,6 +43,13 @@ class LearningRates:
     head_lr: float = 0.004
     norm_lr: float = 0.005
     stream_lr: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("matrix_lr", "embed_lr", "head_lr", "norm_lr", "stream_lr"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise UserError(
+                    f"{name} {getattr(self, name)} is not a learning rate: choose 0 or more"
+                )
 
     def transferred(self, architecture: Architecture, plan: TrainingPlan) -> "LearningRates":
         """From the reference point, where the rates are quoted, to one run.
