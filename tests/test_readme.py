@@ -29,6 +29,8 @@ def project(tmp_path, corpus, monkeypatch) -> Path:
         text = re.sub(r"(tokens: )[\d.]+e\d", r"\g<1>2e3", path.read_text())
         text = re.sub(r"( )([\d.]+)e[56]: \[.*\]", r"\1\2e3: [16]", text)
         path.write_text(text.replace("vocab_size: 512", f"vocab_size: {VOCAB}"))
+    with Path("configs/sweeps/demo.yaml").open("a") as grid:
+        grid.write("min_steps: 1\n")
     shutil.copytree(corpus, "corpus")
     prepare(
         source="text",
