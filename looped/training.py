@@ -18,6 +18,7 @@ import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from lightning.pytorch.utilities import rank_zero_info
 from typing_extensions import override
 
 from looped.architecture import Architecture
@@ -30,6 +31,7 @@ from looped.callbacks.lookup import callback_of
 from looped.callbacks.resume_guard import ResumeGuard
 from looped.callbacks.run_record import RunRecord
 from looped.callbacks.validation_loss import ValidationLoss
+from looped.changed_settings import changed_settings
 from looped.datamodules.token_data import TokenDataModule
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
@@ -197,12 +199,24 @@ class LoopedCLI(LightningCLI):
         if config.ckpt_path is not None:
             checkpoint = existing_checkpoint(run_dir, config.ckpt_path)
             _refuse_other_model(checkpoint, config.model, to_train=self.subcommand == "fit")
+            if self.subcommand == "fit":
+                self._name_changes(checkpoint)
             config.ckpt_path = str(checkpoint)
             config.weights_only = True  # nothing in our checkpoints needs to run code
         elif self.subcommand != "fit":
             raise UserError("name the checkpoint to evaluate: --ckpt_path last, or a file")
         elif self.subcommand == "fit":
             refuse_used(run_dir)
+
+    def _name_changes(self, checkpoint: Path) -> None:
+        config = self.config[self.subcommand]
+        changed = changed_settings(
+            checkpoint,
+            self._parser(self.subcommand).dump(config, skip_none=False),
+            allow_changes=config.allow_changes,
+        )
+        for name, (before, now) in changed.items():
+            rank_zero_info(f"Resuming with {name} {now} instead of {before}")
 
     @override
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:

@@ -395,6 +395,19 @@ def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path, caps
     assert yaml.safe_load(second.read_text())["model"]["norm_lr"] == 0.123
 
 
+def test_changed_settings_of_the_trainer_are_named(config, tmp_path, capsys, caplog):
+    """Clipping makes it another experiment; a log interval is only mentioned."""
+    assert fit(config, "--trainer.max_steps=7") == 0
+    resume = ("--ckpt_path=last", "--trainer.gradient_clip_val=0.5")
+    capsys.readouterr()
+    assert fit(config, *resume) == 2
+    assert "trainer.gradient_clip_val 0.5 instead of None" in capsys.readouterr().err
+    assert fit(config, *resume, "--allow-changes", "--trainer.log_every_n_steps=3") == 0
+    named = [record.getMessage() for record in caplog.records]
+    assert "Resuming with trainer.log_every_n_steps 3 instead of 5" in named
+    assert "Resuming with trainer.gradient_clip_val 0.5 instead of None" in named
+
+
 def test_every_start_keeps_its_training_curve(config, tmp_path):
     """Resumed twice, a run has three curves; none takes the place of another."""
     assert fit(config, "--trainer.max_steps=6") == 0
