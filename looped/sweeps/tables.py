@@ -27,7 +27,7 @@ def plan_table(
         seconds: estimated training time of each.
         train_rows: rows of the data; null when it is not there.
     """
-    rows = [HEADER]
+    rows: list[Sequence[str]] = [HEADER]
     for run, status, time_s in zip(runs, statuses, seconds, strict=True):
         groups = run.architecture.parameter_groups()
         passes = epochs(run, train_rows)

@@ -40,7 +40,6 @@ def test_commands_are_lines_that_work(write_grid, capsys):
         (["--launcher", "cloud"], "invalid choice: 'cloud'"),
         (["--slurm", "timeout_min=5"], "--slurm goes with --launcher slurm"),
         (["--launcher", "slurm", "--slurm", "fast"], "--slurm fast: write it as NAME=VALUE"),
-        (["--launcher", "slurm"], "srun"),
     ],
     ids=str,
 )

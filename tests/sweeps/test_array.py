@@ -1,11 +1,13 @@
 """SLURM through submitit, with its local executor in the place of the cluster."""
 
 import os
+import shutil
 import signal
 import time
 
 import pytest
 
+from looped.cli import main
 from looped.errors import UserError
 from looped.record import read_checkpoint, read_run_file
 from looped.sweeps.array import submit_array
@@ -74,10 +76,17 @@ def _children(pid):
         return [int(child) for child in stream.read().split()]
 
 
-def test_without_a_cluster_it_says_so(write_grid, tmp_path):
-    """And an option that submitit does not know is refused before anything is submitted."""
+@pytest.mark.skipif(shutil.which("srun") is not None, reason="this machine has SLURM")
+def test_without_a_cluster_it_says_so(write_grid, capsys):
+    """One line and status 2, not a traceback of submitit."""
+    assert main(["sweep", "run", str(write_grid()), "--launcher", "slurm"]) == 2
+    error = capsys.readouterr().err
+    assert "srun" in error
+    assert error.count("\n") == 1
+
+
+def test_unknown_options_are_refused(write_grid, tmp_path):
+    """Before anything is submitted."""
     runs = _plan(write_grid())
-    with pytest.raises(UserError, match="srun"):
-        submit_array(runs, out=tmp_path / "sweep", jobs=1, options={})
     with pytest.raises(UserError, match="partitoin"):
         _submit(runs, tmp_path, slurm_partitoin="gpu")
