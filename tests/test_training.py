@@ -104,8 +104,12 @@ def test_measuring_callbacks_survive_a_second_configuration(config, tmp_path):
     second.write_text(
         "trainer: {callbacks: [{class_path: lightning.pytorch.callbacks.LearningRateMonitor}]}\n"
     )
-    assert fit(config, f"--config={second}") == 0
-    assert read_run_file(tmp_path / "run" / "run.json").status == "complete"
+    assert fit(config, f"--config={second}", "--horizon.steps=18") == 0
+    record = read_run_file(tmp_path / "run" / "run.json")
+    assert record.status == "complete"
+    rows = list(csv.DictReader((tmp_path / "run" / "metrics.csv").open()))
+    counted = [float(row["tokens"]) for row in rows if row["tokens"]]
+    assert counted[-1] == record.progress["tokens"]  # the last row is not a copy of an earlier one
     assert "lr-MuonH/matrices" in (tmp_path / "run" / "metrics.csv").read_text()
 
 

@@ -82,8 +82,10 @@ class Compute(Callback):
         tokens = batch[1].numel() * trainer.world_size
         self.tokens += tokens
         self.train_flops += tokens * self.flops_per_token
+        assert isinstance(pl_module, LoopedLM)
         every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # 0 = never
-        if every and trainer.global_step % every == 0:
+        ends = pl_module.plan is not None and trainer.global_step >= pl_module.plan.steps
+        if ends or (every and trainer.global_step % every == 0):
             self._log(pl_module)
 
     def _log(self, pl_module: LightningModule) -> None:
