@@ -1,8 +1,10 @@
 """A dataset of the Hugging Face hub, streamed: nothing but the documents in use is stored."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from looped.datamodules.input_files import InputFile, inventory
 from looped.datamodules.sources import Document, SourceRequest
 from looped.datamodules.table_sources import DEFAULT_COLUMN
 from looped.errors import UserError
@@ -48,8 +50,12 @@ class HubDataset:
         return None
 
     def inventory(self) -> dict[str, Any]:
-        """Nothing: the dataset's name is all that is known."""
-        return {}
+        """Number, size and digest of a local directory's files; nothing for a name on the hub."""
+        root = Path(self._dataset)
+        if not root.is_dir():
+            return {}
+        paths = [path for path in root.rglob("*") if path.is_file() and not _is_hidden(path, root)]
+        return inventory([InputFile(str(path)) for path in sorted(paths)])
 
     def _open(self) -> Any:
         try:
@@ -61,6 +67,10 @@ class HubDataset:
         except Exception as error:  # whatever the library and its HTTP client raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UserError(f"cannot open dataset {self.name}: {reason}") from error
+
+
+def _is_hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def hub_source(request: SourceRequest) -> HubDataset:

@@ -1,6 +1,8 @@
 """The files of a source, on this machine or anywhere that fsspec reaches."""
 
 import glob
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +65,32 @@ def find_files(patterns: Sequence[str], val_patterns: Sequence[str] = ()) -> lis
 
 
 def inventory(files: Sequence[InputFile]) -> dict[str, Any]:
-    """What tells that the files are others than last time."""
-    return {"files": len(files), "bytes": sum(file.size_bytes() for file in files)}
+    """What tells that the files are others than last time: number, size and a digest.
+
+    The digest covers the name, side and size of each file in order, and the content of those on
+    this machine; others are not read for it.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    digest = hashlib.sha256()
+    total = 0
+    for file in files:
+        name, content = file.path, None
+        size = file.size_bytes()
+        if not _is_url(file.path):
+            name, content = Path(file.path).name, _content_hash(file.path)
+        digest.update(json.dumps([name, file.held_out, size, content]).encode())
+        total += size
+    return {"files": len(files), "bytes": total, "sha256": digest.hexdigest()}
+
+
+def _content_hash(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _matches(pattern: str) -> list[str]:

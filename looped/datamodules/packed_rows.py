@@ -56,8 +56,9 @@ class PackedRows:
     tokenizer: str | None
 
     def inventory(self) -> dict[str, Any]:
-        """Number and size of the files."""
-        return inventory([file for split in SPLITS for file in self._files(split)])
+        """Number, size and digest of the files, those of the metadata included."""
+        files = [file for split in SPLITS for file in self._files(split)]
+        return inventory(files + [self._meta_file(split) for split in SPLITS])
 
     def write(self, directory: Path, *, settings: dict[str, Any], progress: bool) -> PreparedData:
         """Fill `directory`; data.json comes last.
@@ -93,6 +94,10 @@ class PackedRows:
     def _files(self, split: str) -> list[InputFile]:
         return find_files([f"{self.directory}/{split}-*.parquet"])
 
+    def _meta_file(self, split: str) -> InputFile:
+        (file,) = find_files([f"{self.directory}/meta_{split}.json"])
+        return file
+
     def _meta(self) -> _Meta:
         train, val = (self._read_meta(split) for split in SPLITS)
         if train != val:
@@ -105,7 +110,7 @@ class PackedRows:
         return train
 
     def _read_meta(self, split: str) -> _Meta:
-        (file,) = find_files([f"{self.directory}/meta_{split}.json"])
+        file = self._meta_file(split)
         with file.open() as stream:
             try:
                 content = json.load(stream)

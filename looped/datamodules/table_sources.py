@@ -54,7 +54,7 @@ class JsonLines:
         return sum(file.size_bytes() for file in self._files)
 
     def inventory(self) -> dict[str, Any]:
-        """Number and size of the files."""
+        """Number, size and digest of the files."""
         return inventory(self._files)
 
 
@@ -90,7 +90,7 @@ class ParquetTables:
         return None
 
     def inventory(self) -> dict[str, Any]:
-        """Number and size of the files."""
+        """Number, size and digest of the files."""
         return inventory(self._files)
 
 

@@ -59,7 +59,7 @@ class TextFiles:
         return sum(file.size_bytes() for file in self._files)
 
     def inventory(self) -> dict[str, Any]:
-        """Number and size of the files."""
+        """Number, size and digest of the files."""
         return inventory(self._files)
 
     def _contents(self, file: InputFile) -> Iterator[bytes]:

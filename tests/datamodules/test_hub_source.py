@@ -1,6 +1,7 @@
 """A Hugging Face dataset is streamed; a local directory of its layout stands for the hub."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +62,15 @@ def test_presets_stand_for_their_dataset(monkeypatch):
     assert asked == [(PRESETS["fineweb-edu"], {"split": "train", "streaming": True})]
     assert source.name == "HuggingFaceFW/fineweb-edu:sample-10BT"
     assert json.dumps(source.inventory()) == "{}"
+
+
+def test_a_local_directory_is_known_by_its_content(dataset):
+    """Without it, data of the old rows would be 'already complete' after an edit."""
+    source = hub_source(SourceRequest(name="hub", dataset=dataset))
+    before = source.inventory()
+    assert source.inventory() == before
+    shard = Path(dataset, "data", "train-00000-of-00002.parquet")
+    shard.write_bytes(shard.read_bytes().swapcase())
+    after = source.inventory()
+    assert (before["files"], before["bytes"]) == (after["files"], after["bytes"])
+    assert before != after

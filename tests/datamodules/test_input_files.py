@@ -44,7 +44,8 @@ def test_urls_are_found_read_and_measured():
         with file.open() as stream:
             contents.append(stream.read())
     assert contents == [b"first", b"second"]
-    assert inventory(found) == {"files": 2, "bytes": 11}
+    stated = inventory(found)
+    assert (stated["files"], stated["bytes"]) == (2, 11)
     memory.rm("/looped-test", recursive=True)
 
 
@@ -77,3 +78,24 @@ def test_a_file_that_vanished_is_one_line(tmp_path):
     """Without it, a file removed meanwhile would be a traceback."""
     with pytest.raises(UserError, match="cannot read"):
         InputFile(str(tmp_path / "gone")).open()
+
+
+@pytest.mark.parametrize("change", ["content", "name", "side"])
+def test_the_inventory_tells_files_of_equal_size_apart(files, change):
+    """Without it, data of the old text would be 'already complete' after an edit."""
+    before = inventory(find_files([f"{files}/*.txt"], [f"{files}/sub/*"]))
+    if change == "content":
+        (files / "a.txt").write_text("A.txt")
+    elif change == "name":
+        (files / "b.txt").rename(files / "d.txt")
+    val = f"{files}/a.txt" if change == "side" else f"{files}/sub/*"
+    after = inventory(find_files([f"{files}/*.txt", f"{files}/sub/*"], [val]))
+    assert (before["files"], before["bytes"]) == (after["files"], after["bytes"])
+    assert before["sha256"] != after["sha256"]
+
+
+def test_the_inventory_does_not_depend_on_where_the_files_lie(files):
+    """Without it, data would be refused after the text was moved with everything else."""
+    before = inventory(find_files([f"{files}/*.txt"]))
+    moved = files.rename(files.with_name("moved"))
+    assert inventory(find_files([f"{moved}/*.txt"])) == before

@@ -95,6 +95,16 @@ def test_again_is_already_complete(packed):
     assert take_over(packed).already_complete
 
 
+@pytest.mark.parametrize("name", ["meta_train.json", "val-00000.parquet"])
+def test_rows_changed_in_place_are_noticed(packed, name):
+    """Without it, rows exchanged for others of equal size would be 'already complete'."""
+    take_over(packed)
+    content = (packed / name).read_bytes()
+    (packed / name).write_bytes(content.swapcase())
+    with pytest.raises(UserError, match="was prepared with inventory"):
+        take_over(packed)
+
+
 def remove_meta(packed):
     (packed / "meta_val.json").unlink()
 

@@ -95,6 +95,20 @@ def test_changed_text_is_noticed(prepare_corpus, tmp_path):
         prepare_corpus(tmp_path / "data", **changes)
 
 
+def test_text_changed_in_place_is_noticed(prepare_corpus, tmp_path):
+    """Without it, an edit that keeps the size (hello to HELLO) would leave the old tokens."""
+    text = tmp_path / "text"
+    text.mkdir()
+    for number in range(20):
+        (text / f"{number}.txt").write_text(f"hello {number} " * 20)
+    changes = {"paths": [f"{text}/*.txt"], "tokenizer": "bytes"}
+    prepare_corpus(tmp_path / "data", **changes)
+    assert prepare_corpus(tmp_path / "data", **changes).already_complete
+    (text / "7.txt").write_text("HELLO 7 " * 20)
+    with pytest.raises(UserError, match="was prepared with inventory"):
+        prepare_corpus(tmp_path / "data", **changes)
+
+
 def test_a_changed_tokenizer_file_is_noticed(prepare_corpus, prepared, tmp_path):
     """Without it, data of another tokenizer of the same name would be 'already complete'."""
     path = tmp_path / "tokenizer.json"
