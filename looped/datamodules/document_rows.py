@@ -136,7 +136,23 @@ class DocumentRows:
             outputs["val" if document.held_out else "train"].add(tokens, document.bytes)
         if sum(output.documents for output in outputs.values()) == 0:
             raise UserError(f"source {self.source.name} holds no text at all")
+        for name, output in outputs.items():
+            if output.documents == 0:
+                raise UserError(self._no_document(name, split))
         return {name: output.finish(self.seq_len) for name, output in outputs.items()}
+
+    def _no_document(self, name: str, split: DocumentSplit) -> str:
+        """Why a split is empty, and what to do about it."""
+        if not split.is_named:
+            return (
+                f"no document fell into the {name} split: give more documents, another --seed or"
+                " another --val_fraction"
+            )
+        skipped = ", ".join(f"{count} {reason}" for reason, count in asdict(split.skipped).items())
+        remedy = f"other files in --{'val_paths' if name == 'val' else 'paths'}"
+        if self.max_documents is not None:
+            remedy += " or more --max_documents (validation documents are read first)"
+        return f"no document is left for the {name} split (skipped: {skipped}): give {remedy}"
 
 
 class _SplitOutput:
@@ -161,11 +177,6 @@ class _SplitOutput:
         for rows in self._packer.finish():
             self._writer.write(rows)
         counts = self._packer.counts
-        if counts.documents == 0:
-            raise UserError(
-                f"no document fell into the {self._name} split: give more documents, another"
-                " --seed or another --val_fraction"
-            )
         if counts.rows == 0:
             raise UserError(
                 f"the {counts.tokens} tokens of the {self._name} split do not fill one row of"

@@ -46,7 +46,7 @@ class InputFile:
 
 
 def find_files(patterns: Sequence[str], val_patterns: Sequence[str] = ()) -> list[InputFile]:
-    """The files that match, in order of their names, each one once.
+    """The files that match, each one once: validation files first, then by their names.
 
     Args:
         patterns: paths, URLs or globs of either (`**` for any depth).
@@ -61,7 +61,7 @@ def find_files(patterns: Sequence[str], val_patterns: Sequence[str] = ()) -> lis
     side = False if val_patterns else None
     files = [InputFile(path, True) for path in held_out]
     files += [InputFile(path, side) for path in others]
-    return sorted(files, key=lambda file: file.path)
+    return sorted(files, key=lambda file: (not file.held_out, file.path))
 
 
 def inventory(files: Sequence[InputFile]) -> dict[str, Any]:

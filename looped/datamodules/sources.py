@@ -38,7 +38,10 @@ class Source(Protocol):
     undecodable: int
 
     def documents(self) -> Iterator[Document]:
-        """Every document, in a fixed order."""
+        """Every document, in a fixed order; those named as validation documents come first.
+
+        Of equal documents the first is kept, so that none is lost to training.
+        """
         ...
 
     def size_bytes(self) -> int | None:

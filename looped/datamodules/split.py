@@ -46,6 +46,11 @@ class DocumentSplit:
         val_fraction: expected share of validation documents, for those that the source does
             not name itself.
         max_documents: read only so many documents of the source; null reads all.
+
+    Attributes:
+        skipped: what the newest pass left out.
+        is_named: whether the source named the side of a document in the newest pass, so that
+            nothing was drawn.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class DocumentSplit:
         max_documents: int | None = None,
     ) -> None:
         self.skipped = SkipCounts()
+        self.is_named = False
         self._source = source
         self._key = seed.to_bytes(16, "little", signed=True)
         self._max_documents = max_documents
@@ -68,6 +74,7 @@ class DocumentSplit:
         seen: set[bytes] = set()
         unencodable = 0
         for document in islice(self._source.documents(), self._max_documents):
+            self.is_named |= document.held_out is not None
             try:
                 content = document.text.encode("utf-8")
             except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell

@@ -31,7 +31,11 @@ def test_files_come_in_order_of_their_names_each_once(files):
 def test_named_validation_files_leave_the_others_to_training(files):
     """Without it, a file could be in both splits or be drawn at random."""
     found = find_files([f"{files}/**/*.txt"], [f"{files}/sub/*"])
-    assert [file.held_out for file in found] == [False, False, True]
+    assert found == [
+        InputFile(f"{files}/sub/c.txt", True),
+        InputFile(f"{files}/a.txt", False),
+        InputFile(f"{files}/b.txt", False),
+    ]
 
 
 def test_urls_are_found_read_and_measured():

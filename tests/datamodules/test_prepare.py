@@ -1,6 +1,7 @@
 """Text becomes rows that hold exactly its tokens; a directory is complete or not there."""
 
 import errno
+import json
 import multiprocessing
 import os
 import subprocess
@@ -117,6 +118,48 @@ def test_a_changed_tokenizer_file_is_noticed(prepare_corpus, prepared, tmp_path)
     path.write_text(ByteTokenizer().to_json())
     with pytest.raises(UserError, match="tokenizer_file"):
         prepare_corpus(tmp_path / "data", tokenizer=str(path))
+
+
+@pytest.fixture
+def overlap(tmp_path):
+    """A hundred documents, and a validation file of the first twenty that comes later by name."""
+    directory = tmp_path / "text"
+    directory.mkdir()
+    lines = [json.dumps({"text": f"document {number} " * 5}) + "\n" for number in range(100)]
+    (directory / "t.jsonl").write_text("".join(lines))
+    (directory / "v.jsonl").write_text("".join(lines[:20]))
+    paths = {"paths": [f"{directory}/t.jsonl"], "val_paths": [f"{directory}/v.jsonl"]}
+    return {"source": "jsonl", "tokenizer": "bytes"} | paths
+
+
+def test_a_document_named_for_validation_is_not_lost_to_training(prepare_corpus, overlap, tmp_path):
+    """Without it, named validation documents would be trained on when their file comes later."""
+    data = prepare_corpus(tmp_path / "data", **overlap).data
+    assert (data.val.documents, data.train.documents) == (20, 80)
+    assert data.skipped["duplicates"] == 20
+    assert stored_documents(tmp_path / "data", "val")[0] == "document 0 " * 5
+    assert stored_documents(tmp_path / "data", "train")[0] == "document 20 " * 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {},
+            r"the train split \(skipped: 0 empty, 100 duplicates, .*: give other files in --paths$",
+        ),
+        ({"max_documents": 50}, r"0 duplicates, .* --paths or more --max_documents"),
+    ],
+)
+def test_an_empty_named_split_is_not_blamed_on_the_draw(
+    prepare_corpus, overlap, tmp_path, changes, message
+):
+    """Without it, the advice would be to change a seed that decides nothing."""
+    changes = overlap | {"val_paths": overlap["paths"], "paths": overlap["val_paths"]} | changes
+    (tmp_path / "text" / "v.jsonl").write_bytes((tmp_path / "text" / "t.jsonl").read_bytes())
+    with pytest.raises(UserError, match=message) as caught:
+        prepare_corpus(tmp_path / "data", **changes)
+    assert "seed" not in str(caught.value)
 
 
 def test_an_empty_source_is_named_so(prepare_corpus, tmp_path):

@@ -52,7 +52,7 @@ def test_validation_files_are_held_out(tmp_path, write, open_):
     write(tmp_path / "train-0", [{"text": "a"}])
     write(tmp_path / "val-0", [{"text": "b"}])
     source = open_(request_for(tmp_path / "*-0", val_paths=(str(tmp_path / "val-*"),)))
-    assert list(source.documents()) == [Document("a", False), Document("b", True)]
+    assert list(source.documents()) == [Document("b", True), Document("a", False)]
 
 
 @pytest.mark.parametrize(("write", "open_"), FORMATS)
