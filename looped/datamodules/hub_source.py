@@ -6,7 +6,7 @@ from typing import Any
 
 from looped.datamodules.input_files import InputFile, inventory
 from looped.datamodules.sources import Document, SourceRequest
-from looped.datamodules.table_sources import DEFAULT_COLUMN
+from looped.datamodules.table_sources import DEFAULT_COLUMN, text_of
 from looped.errors import UserError
 
 # Short names for datasets that are used often: (dataset, subset).
@@ -34,16 +34,16 @@ class HubDataset:
         """Every row in the dataset's order.
 
         Raises:
-            UserError: `datasets` is not installed, the dataset cannot be reached, or it has no
-                such column.
+            UserError: `datasets` is not installed, the dataset cannot be reached, it has no such
+                column, or something else than text in it.
         """
-        for row in self._open():
+        for row in self._rows():
             if self._column not in row:
                 raise UserError(
                     f"no column {self._column!r} in dataset {self.name}: it has {', '.join(row)};"
                     " name the text's with --column"
                 )
-            yield Document(row[self._column] or "")
+            yield Document(text_of(row[self._column], self._column, f"dataset {self.name}"))
 
     def size_bytes(self) -> int | None:
         """Unknown before it is read."""
@@ -57,6 +57,14 @@ class HubDataset:
         paths = [path for path in root.rglob("*") if path.is_file() and not _is_hidden(path, root)]
         return inventory([InputFile(str(path)) for path in sorted(paths)])
 
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        try:
+            yield from self._open()
+        except UserError:
+            raise
+        except Exception as error:  # whatever the library and its HTTP client raise
+            raise UserError(f"cannot read dataset {self.name}: {_reason(error)}") from error
+
     def _open(self) -> Any:
         try:
             import datasets
@@ -65,8 +73,11 @@ class HubDataset:
         try:
             return datasets.load_dataset(self._dataset, self._subset, split="train", streaming=True)
         except Exception as error:  # whatever the library and its HTTP client raise
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise UserError(f"cannot open dataset {self.name}: {reason}") from error
+            raise UserError(f"cannot open dataset {self.name}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _is_hidden(path: Path, root: Path) -> bool:

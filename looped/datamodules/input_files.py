@@ -3,7 +3,10 @@
 import glob
 import hashlib
 import json
-from collections.abc import Sequence
+import lzma
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -43,6 +46,21 @@ class InputFile:
             filesystem, path = _filesystem(self.path)
             return int(filesystem.size(path))
         return Path(self.path).stat().st_size
+
+
+@contextmanager
+def reading(file: InputFile) -> Iterator[BinaryIO]:
+    """The open file; what goes wrong with it inside the block is told as its fault.
+
+    Raises:
+        UserError: it cannot be opened, read or decompressed.
+    """
+    try:
+        with file.open() as stream:
+            yield stream
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot read {file.path}: {reason}") from error
 
 
 def find_files(patterns: Sequence[str], val_patterns: Sequence[str] = ()) -> list[InputFile]:

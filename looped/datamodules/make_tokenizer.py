@@ -15,7 +15,13 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from looped.datamodules.tokenizer import BOS, BYTE_VALUES, ByteTokenizer, Tokenizer
+from looped.datamodules.tokenizer import (
+    BOS,
+    BYTE_VALUES,
+    MAX_VOCAB_SIZE,
+    ByteTokenizer,
+    Tokenizer,
+)
 from looped.errors import UserError
 
 # Word counts of more text would cost memory and change the merges little.
@@ -28,12 +34,15 @@ def bpe_size(specification: str) -> int | None:
     """N of `bpe:N`; null when the specification is no such thing.
 
     Raises:
-        UserError: N is too small to hold every byte and BOS.
+        UserError: N is too small to hold every byte and BOS, or beyond `MAX_VOCAB_SIZE`.
     """
     match = _BPE_SPECIFICATION.fullmatch(specification)
     if match is None:
         return None
-    size = int(match.group(1))
+    digits = match.group(1).lstrip("0") or "0"
+    if len(digits) > len(str(MAX_VOCAB_SIZE)) or int(digits) > MAX_VOCAB_SIZE:
+        raise UserError(f"tokenizer bpe:N: N is at most {MAX_VOCAB_SIZE}, not {digits[:30]}")
+    size = int(digits)
     if size <= BYTE_VALUES:
         raise UserError(
             f"tokenizer {specification}: a byte-level BPE needs at least {BYTE_VALUES + 1} tokens"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from looped.datamodules.input_files import InputFile, find_files, inventory
+from looped.datamodules.input_files import InputFile, find_files, inventory, reading
 from looped.datamodules.make_tokenizer import load_tokenizer
 from looped.datamodules.prepared_data import (
     SPLITS,
@@ -26,6 +26,7 @@ from looped.datamodules.prepared_data import (
 )
 from looped.datamodules.row_store import RowWriter, token_type
 from looped.datamodules.table_sources import read_batches
+from looped.datamodules.tokenizer import MAX_VOCAB_SIZE
 from looped.errors import UserError
 
 _COLUMN = "tokens"
@@ -38,6 +39,27 @@ class _Meta:
     row_capacity: int
     vocab_size: int
     bos_token_id: int
+
+    def check(self, where: str) -> None:
+        """Refuse numbers of which no rows can be.
+
+        Raises:
+            UserError: the message names the number and the file, `where`.
+        """
+        if self.row_capacity < 2:
+            raise UserError(
+                f"{where}: row_capacity {self.row_capacity}: a row holds an input and a target, so"
+                " at least 2 tokens"
+            )
+        if not 1 <= self.vocab_size <= MAX_VOCAB_SIZE:
+            raise UserError(
+                f"{where}: vocab_size {self.vocab_size} is not between 1 and {MAX_VOCAB_SIZE}"
+            )
+        if not 0 <= self.bos_token_id < self.vocab_size:
+            raise UserError(
+                f"{where}: bos_token_id {self.bos_token_id} is not in the vocabulary of"
+                f" {self.vocab_size}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +133,21 @@ class PackedRows:
 
     def _read_meta(self, split: str) -> _Meta:
         file = self._meta_file(split)
-        with file.open() as stream:
+        with reading(file) as stream:
             try:
                 content = json.load(stream)
-                return _Meta(**{name: int(content[name]) for name in _Meta.__annotations__})
-            except (ValueError, TypeError) as error:
+            except (ValueError, RecursionError) as error:
                 raise UserError(f"{file.path} is not a meta file: {error}") from error
-            except KeyError as error:
-                raise UserError(f"{file.path} lacks {error}") from error
+        if not isinstance(content, dict):
+            raise UserError(f"{file.path} is not a meta file: it holds no JSON object")
+        for name in _Meta.__annotations__:
+            if name not in content:
+                raise UserError(f"{file.path} lacks {name!r}")
+            if type(content[name]) is not int:
+                raise UserError(f"{file.path}: {name} {content[name]!r} is not a whole number")
+        meta = _Meta(**{name: content[name] for name in _Meta.__annotations__})
+        meta.check(file.path)
+        return meta
 
     def _token_bytes(self, meta: _Meta) -> tuple[npt.NDArray[np.int64], str | None]:
         """The bytes of each token and the tokenizer itself; zeros and null when it is unknown."""
@@ -157,18 +186,37 @@ class PackedRows:
 
 def _read_rows(file: InputFile, meta: _Meta) -> Iterator[npt.NDArray[np.uint32]]:
     """Blocks of rows, shape (n, row_capacity)."""
-    with file.open() as stream:
+    with reading(file) as stream:
         for cells in read_batches(stream, _COLUMN, file.path):
-            lengths = {None if row is None else len(row) for row in cells}
-            if lengths != {meta.row_capacity}:
-                raise UserError(
-                    f"{file.path} holds a row that is not of {meta.row_capacity} tokens, which"
-                    " its meta file promises"
-                )
-            tokens = cells.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-            if tokens.min() < 0 or tokens.max() >= meta.vocab_size:
-                raise UserError(
-                    f"{file.path} holds token {tokens.max()}, beyond the vocabulary of"
-                    f" {meta.vocab_size} that its meta file promises"
-                )
-            yield tokens.reshape(-1, meta.row_capacity).astype(np.uint32)
+            if len(cells):
+                yield _block(cells, meta, file.path)
+
+
+def _block(cells: Any, meta: _Meta, where: str) -> npt.NDArray[np.uint32]:
+    """The rows in a pyarrow array of lists, once it is sure that they are rows of token ids."""
+    from pyarrow import compute, types
+
+    kind = cells.type
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if not is_list or not types.is_integer(kind.value_type):
+        raise UserError(
+            f"column {_COLUMN!r} of {where} holds {kind}: each row must be a list of whole numbers"
+        )
+    if cells.null_count:
+        raise UserError(f"{where} holds a row that is null")
+    if compute.list_value_length(cells).unique().to_pylist() != [meta.row_capacity]:
+        raise UserError(
+            f"{where} holds a row that is not of {meta.row_capacity} tokens, which its meta file"
+            " promises"
+        )
+    flat = cells.flatten()
+    if flat.null_count:
+        raise UserError(f"{where} holds a token that is null")
+    tokens = flat.to_numpy(zero_copy_only=False)
+    wrong = tokens[(tokens < 0) | (tokens >= meta.vocab_size)]
+    if len(wrong):
+        raise UserError(
+            f"{where} holds token {wrong[0]}, beyond the vocabulary of {meta.vocab_size} that its"
+            " meta file promises"
+        )
+    return np.asarray(tokens.reshape(-1, meta.row_capacity), dtype=np.uint32)

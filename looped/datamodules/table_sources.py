@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from looped.datamodules.input_files import InputFile, find_files, inventory
+from looped.datamodules.input_files import InputFile, find_files, inventory, reading
 from looped.datamodules.sources import Document, SourceRequest
 from looped.errors import UserError
 
@@ -40,7 +40,7 @@ class JsonLines:
             for number, line in enumerate(_lines(file), start=1):
                 try:
                     row = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):  # the latter for thousands of brackets
                     self.undecodable += 1
                 else:
                     decoded += 1
@@ -81,9 +81,9 @@ class ParquetTables:
                 in it.
         """
         for file in self._files:
-            with file.open() as stream:
+            with reading(file) as stream:
                 for text in read_column(stream, self._column, file.path):
-                    yield Document(_text(text, self._column, file.path), file.held_out)
+                    yield Document(text_of(text, self._column, file.path), file.held_out)
 
     def size_bytes(self) -> int | None:
         """Unknown: the files are compressed."""
@@ -134,29 +134,44 @@ def read_batches(stream: Any, column: str, where: str) -> Iterator[Any]:
         raise UserError("Parquet needs pyarrow: pip install 'looped[hub]'") from error
     try:
         table = parquet.ParquetFile(stream)
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        raise UserError(f"{where} is not a Parquet file: {error}") from error
-    if column not in table.schema_arrow.names:
-        raise UserError(_no_column(column, table.schema_arrow.names, where))
-    for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=[column]):
-        yield batch.column(0)
+        names = table.schema_arrow.names
+    except (pyarrow.ArrowException, OSError) as error:
+        raise UserError(f"{where} is not a Parquet file: {_first_line(error)}") from error
+    if column not in names:
+        raise UserError(_no_column(column, names, where))
+    try:
+        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, columns=[column]):
+            yield batch.column(0)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise UserError(f"cannot read {where}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _lines(file: InputFile) -> Iterator[bytes]:
-    try:
-        with file.open() as stream:
-            yield from (line for line in stream if not line.isspace())
-    except OSError as error:
-        raise UserError(f"cannot read {file.path}: {error}") from error
+    with reading(file) as stream:
+        yield from (line for line in stream if not line.isspace())
 
 
 def _cell(row: Any, column: str, where: str) -> str:
     if not isinstance(row, dict) or column not in row:
         raise UserError(_no_column(column, row if isinstance(row, dict) else (), where))
-    return _text(row[column], column, where)
+    return text_of(row[column], column, where)
 
 
-def _text(cell: Any, column: str, where: str) -> str:
+def text_of(cell: Any, column: str, where: str) -> str:
+    """The text in a cell; null is an empty document.
+
+    Args:
+        cell: what the row holds.
+        column: where in the row, for messages.
+        where: which row, for messages.
+
+    Raises:
+        UserError: it is something else than text.
+    """
     if cell is None:
         return ""  # counted as an empty document
     if not isinstance(cell, str):

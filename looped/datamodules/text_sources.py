@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from looped.datamodules.input_files import InputFile, find_files, inventory
+from looped.datamodules.input_files import InputFile, find_files, inventory, reading
 from looped.datamodules.sources import Document, SourceRequest
 from looped.errors import UserError
 
@@ -64,14 +64,11 @@ class TextFiles:
 
     def _contents(self, file: InputFile) -> Iterator[bytes]:
         """The documents of a file, holding one of them and one block in memory."""
-        try:
-            with file.open() as stream:
-                if self._separator is None:
-                    yield stream.read()
-                else:
-                    yield from _pieces(stream, self._separator.encode("utf-8"))
-        except OSError as error:
-            raise UserError(f"cannot read {file.path}: {error.strerror or error}") from error
+        with reading(file) as stream:
+            if self._separator is None:
+                yield stream.read()
+            else:
+                yield from _pieces(stream, self._separator.encode("utf-8"))
 
 
 def _pieces(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:

@@ -28,6 +28,8 @@ _KNOWN_BOS = (
     "[CLS]",
 )
 BYTE_VALUES = 256
+# Beyond it only tables of its tokens would fill the memory; the largest in use are below 2**19.
+MAX_VOCAB_SIZE = 2**24
 
 _BYTE_FALLBACK = re.compile(r"<0x[0-9A-F]{2}>")
 
@@ -40,7 +42,7 @@ class Tokenizer:
         bos: spelling or id of its BOS token; null looks for a usual one.
 
     Raises:
-        UserError: `backend` has no such token.
+        UserError: `backend` has no such token, none at all, or ids beyond `MAX_VOCAB_SIZE`.
 
     Attributes:
         vocab_size: number of tokens, specials included: one more than the greatest id.
@@ -53,7 +55,14 @@ class Tokenizer:
         backend.encode_special_tokens = True
         self._backend = backend
         self._vocabulary: dict[str, int] = backend.get_vocab()
+        if not self._vocabulary:
+            raise UserError("the tokenizer has an empty vocabulary: name another one")
         self.vocab_size = max(self._vocabulary.values()) + 1
+        if self.vocab_size > MAX_VOCAB_SIZE:
+            raise UserError(
+                f"the tokenizer has ids up to {self.vocab_size - 1}: at most {MAX_VOCAB_SIZE}"
+                " tokens are taken"
+            )
         self.bos = self._find_bos(bos)
 
     @classmethod
@@ -66,8 +75,16 @@ class Tokenizer:
         return str(self._backend.to_str())
 
     def encode_batch(self, texts: Sequence[str]) -> list[npt.NDArray[np.uint32]]:
-        """Token ids of each text, without BOS; the texts are shared out over all cores."""
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        """Token ids of each text, without BOS; the texts are shared out over all cores.
+
+        Raises:
+            UserError: the tokenizer has no token for a piece of a text.
+        """
+        try:
+            encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library raises bare Exceptions of its own
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UserError(f"the tokenizer cannot encode this text: {reason}") from error
         return [np.array(encoding.ids, dtype=np.uint32) for encoding in encodings]
 
     def decode(self, tokens: Sequence[int]) -> str:

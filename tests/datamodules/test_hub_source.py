@@ -74,3 +74,25 @@ def test_a_local_directory_is_known_by_its_content(dataset):
     after = source.inventory()
     assert (before["files"], before["bytes"]) == (after["files"], after["bytes"])
     assert before != after
+
+
+@pytest.mark.parametrize("cell", [0, 3, ["x"], {"a": "x"}])
+def test_a_column_of_something_else_is_refused(monkeypatch, cell):
+    """Without it, numbers would be a traceback, and 0 an empty document."""
+    monkeypatch.setattr(datasets, "load_dataset", lambda *a, **k: [{"text": None}, {"text": cell}])
+    documents = HubDataset("d", subset=None, column="text").documents()
+    assert next(documents).text == ""
+    with pytest.raises(UserError, match=f"column 'text' holds {type(cell).__name__}, not text"):
+        next(documents)
+
+
+def test_a_stream_that_breaks_is_one_line(monkeypatch):
+    """Without it, a lost connection would be a traceback or be told as a full disk."""
+
+    def rows(*args, **options):
+        yield {"text": "x"}
+        raise ConnectionError("reset by peer\nand more")
+
+    monkeypatch.setattr(datasets, "load_dataset", rows)
+    with pytest.raises(UserError, match=r"cannot read dataset d: reset by peer$"):
+        list(HubDataset("d", subset=None, column="text").documents())

@@ -61,6 +61,13 @@ def test_a_vocabulary_without_room_for_every_byte_is_refused():
         bpe_size("bpe:256")
 
 
+@pytest.mark.parametrize("size", ["99999999999999999999999", "16777217", "9" * 5000])
+def test_a_vocabulary_that_no_memory_holds_is_refused(size):
+    """Without it, a digit too many would be an overflow in the library, or the memory's end."""
+    with pytest.raises(UserError, match="N is at most 16777216, not "):
+        bpe_size(f"bpe:{size}")
+
+
 def test_bytes_and_files_are_loaded(tmp_path):
     """Without it, only tokenizers trained here could be used."""
     assert isinstance(load_tokenizer("bytes"), ByteTokenizer)

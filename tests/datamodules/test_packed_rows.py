@@ -117,6 +117,10 @@ def lack_key(packed):
     (packed / "meta_train.json").write_text("{}")
 
 
+def no_object(packed):
+    (packed / "meta_train.json").write_text("[]")
+
+
 def not_json(packed):
     (packed / "meta_train.json").write_text("x")
 
@@ -138,12 +142,62 @@ def no_rows(packed):
 
 
 @pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (pyarrow.array([1, 2]), "holds int64: each row must be a list of whole numbers"),
+        (pyarrow.array(["a"]), "holds string: each row must be"),
+        (pyarrow.array([["a"] * ROW]), "holds list<.*string>: each row must be"),
+        (pyarrow.array([[0.5] * ROW]), "holds list<.*double>: each row must be"),
+        (pyarrow.array([[1] * ROW, None]), "holds a row that is null"),
+        (pyarrow.array([[1] * ROW, None], pyarrow.list_(pyarrow.int32(), ROW)), "row that is null"),
+        (pyarrow.array([[None] * ROW], pyarrow.list_(pyarrow.int32())), "holds a token that is nu"),
+        (pyarrow.array([[-3] * ROW]), "holds token -3, beyond the vocabulary"),
+        (
+            pyarrow.array([[2**64 - 1] * ROW], pyarrow.list_(pyarrow.uint64())),
+            "token 18446744073709551615, beyond",
+        ),
+    ],
+)
+def test_cells_that_are_no_rows_of_ids_are_refused(packed, cells, message):
+    """Without it, they would be a traceback, or be rounded or filled in to make tokens of them."""
+    parquet.write_table(pyarrow.table({"tokens": cells}), packed / "train-00001.parquet")
+    with pytest.raises(UserError, match=message):
+        take_over(packed)
+    assert [path.name for path in packed.parent.iterdir()] == ["packed"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ('"row_capacity": 0', "row_capacity 0: a row holds an input and a target"),
+        ('"row_capacity": 1', "row_capacity 1: a row holds an input and a target"),
+        ('"vocab_size": -5', "vocab_size -5 is not between 1 and"),
+        ('"vocab_size": 1000000000000000000000000000000', "vocab_size 1000.* is not between"),
+        ('"bos_token_id": 257', "bos_token_id 257 is not in the vocabulary of 257"),
+        ('"bos_token_id": -1', "bos_token_id -1 is not in the vocabulary"),
+        ('"vocab_size": 1e400', "vocab_size inf is not a whole number"),
+        ('"vocab_size": 257.5', r"vocab_size 257\.5 is not a whole number"),
+        ('"vocab_size": null', "vocab_size None is not a whole number"),
+    ],
+)
+def test_numbers_of_which_no_rows_can_be_are_refused(packed, numbers, message):
+    """Without it, they would be a traceback, or data that no model can be trained on."""
+    content = json.dumps(META)[:-1] + ", " + numbers + "}"  # the last of two equal keys counts
+    for split in ("train", "val"):
+        (packed / f"meta_{split}.json").write_text(content)
+    with pytest.raises(UserError, match=message):
+        take_over(packed)
+    assert [path.name for path in packed.parent.iterdir()] == ["packed"]
+
+
+@pytest.mark.parametrize(
     ("damage", "message"),
     [
         (remove_meta, "no file matches .*meta_val.json"),
         (disagree, "meta_train.json and meta_val.json in .* disagree"),
         (lack_key, "meta_train.json lacks 'row_capacity'"),
         (not_json, "meta_train.json is not a meta file"),
+        (no_object, "meta_train.json is not a meta file: it holds no JSON object"),
         (short_row, "val-00000.parquet holds a row that is not of 9 tokens"),
         (large_token, "holds token 300, beyond the vocabulary of 257"),
         (no_column, "no column 'tokens' in .*: it has ids"),

@@ -1,5 +1,6 @@
 """Rows of tables become documents, from the column that was named."""
 
+import gzip
 import json
 
 import pytest
@@ -106,3 +107,31 @@ def test_a_file_that_is_not_parquet_is_one_line(tmp_path):
     (tmp_path / "a").write_text("text\nx\n")
     with pytest.raises(UserError, match=r"a is not a Parquet file"):
         list(parquet_source(request_for(tmp_path / "a")).documents())
+
+
+def test_a_truncated_gzip_file_is_one_line(tmp_path):
+    """Without it, a download that broke off would be a traceback."""
+    whole = gzip.compress(b'{"text": "some text"}\n' * 5000)
+    (tmp_path / "a.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"cannot read .*a.jsonl.gz: Compressed file ended"):
+        list(jsonl_source(request_for(tmp_path / "a.jsonl.gz")).documents())
+
+
+def test_a_deeply_nested_line_is_skipped_and_counted(tmp_path):
+    """Without it, one line of brackets would be a traceback of the JSON reader."""
+    deep = "[" * 100_000 + "]" * 100_000
+    (tmp_path / "a").write_text('{"text": "x"}\n{"text": ' + deep + "}\n")
+    source = jsonl_source(request_for(tmp_path / "a"))
+    assert [document.text for document in source.documents()] == ["x"]
+    assert source.undecodable == 1
+
+
+def test_a_damaged_parquet_file_is_blamed_itself(tmp_path):
+    """Without it, the message would say that the output cannot be written."""
+    write_parquet(tmp_path / "a", [{"text": f"{n} " * 500} for n in range(9)])
+    content = bytearray((tmp_path / "a").read_bytes())
+    content[40:200] = b"\xff" * 160
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(UserError, match=r"cannot read .*/a: ") as caught:
+        list(parquet_source(request_for(tmp_path / "a")).documents())
+    assert "\n" not in str(caught.value)

@@ -120,3 +120,22 @@ def test_other_alphabets_count_their_spelling():
     backend.add_special_tokens(["<s>"])
     backend.decoder = decoders.Metaspace()
     assert Tokenizer(backend).token_bytes().tolist() == [4, 1, 3, 2, 0]
+
+
+def test_an_empty_vocabulary_is_refused():
+    """Without it, an untrained tokenizer.json would be a traceback of max()."""
+    with pytest.raises(UserError, match="empty vocabulary"):
+        Tokenizer(tokenizers.Tokenizer(models.BPE()))
+
+
+def test_an_id_beyond_all_bounds_is_refused():
+    """Without it, the table of token bytes would fill the memory."""
+    with pytest.raises(UserError, match="ids up to 4000000000"):
+        Tokenizer(tokenizers.Tokenizer(models.WordLevel({"<s>": 4_000_000_000}, unk_token="<s>")))
+
+
+def test_a_word_without_a_token_is_one_line():
+    """Without it, a word-level tokenizer.json without UNK would be a bare Exception."""
+    tokenizer = Tokenizer(tokenizers.Tokenizer(models.WordLevel({"<s>": 0}, unk_token="[UNK]")))
+    with pytest.raises(UserError, match="cannot encode this text: "):
+        tokenizer.encode_batch(["word"])
