@@ -13,6 +13,7 @@ checks every token of it and shows what it holds.
 import argparse
 from typing import TYPE_CHECKING
 
+from looped.datamodules.split import DEFAULT_VAL_FRACTION
 from looped.errors import UserError
 
 if TYPE_CHECKING:
@@ -80,16 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--packing",
-        default="concat",
         help="concat: one line of documents cut into rows; best_fit: each row begins with a"
-        " document, what does not fit is cropped (default: %(default)s)",
+        " document, what does not fit is cropped (default: concat)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the split (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="of the split (default: 0)")
     parser.add_argument(
         "--val_fraction",
         type=float,
-        default=0.05,
-        help="share of the documents held out for validation (default: %(default)s)",
+        help=f"share of the documents held out for validation (default: {DEFAULT_VAL_FRACTION})",
     )
 
 
@@ -135,8 +134,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _inspect(arguments: argparse.Namespace) -> int:
     from looped.datamodules.inspection import inspect_prepared
 
-    for option in ("source", "out"):
-        if getattr(arguments, option) is not None:
+    for option, value in vars(arguments).items():
+        if option != "inspect" and value not in (None, ()):
             raise UserError(f"--inspect only looks: leave out --{option}")
     data, rows = inspect_prepared(arguments.inspect, rows_per_split=_ROWS_SHOWN)
     print(f"{arguments.inspect} holds every token that was prepared from {data.source}")

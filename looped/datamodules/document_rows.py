@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from looped.datamodules.encoding import encode_documents
-from looped.datamodules.make_tokenizer import bpe_size, load_tokenizer, train_bpe
+from looped.datamodules.make_tokenizer import bpe_size, check_bos, load_tokenizer, train_bpe
 from looped.datamodules.packing import PACKERS, Packer, Tokens
 from looped.datamodules.prepared_data import (
     SPLITS,
@@ -63,6 +63,7 @@ class DocumentRows:
         if self.max_documents is not None and self.max_documents < 1:
             raise UserError(f"max_documents {self.max_documents}: read at least 1 document")
         bpe_size(self.tokenizer)  # refuses a size that cannot be
+        check_bos(self.tokenizer, self.bos)
 
     def inventory(self) -> dict[str, Any]:
         """What tells that the source is another than last time."""

@@ -51,8 +51,22 @@ def bpe_size(specification: str) -> int | None:
     return size
 
 
+def check_bos(specification: str, bos: str | None) -> None:
+    """Refuse a BOS token for a tokenizer that has its own.
+
+    Raises:
+        UserError: `bos` is another one.
+    """
+    if bos in (None, BOS):
+        return
+    if specification == "bytes" or bpe_size(specification) is not None:
+        raise UserError(
+            f"tokenizer {specification} begins documents with its own {BOS}: leave out --bos {bos}"
+        )
+
+
 def train_bpe(texts: Iterable[str], vocab_size: int) -> Tokenizer:
-    """A byte-level BPE trained on the first `BPE_TRAINING_CHARACTERS` of `texts`.
+    """A byte-level BPE trained on the first `BPE_TRAINING_CHARACTERS` characters of `texts`.
 
     Args:
         texts: the training documents; consumed once.
@@ -70,7 +84,7 @@ def train_bpe(texts: Iterable[str], vocab_size: int) -> Tokenizer:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    backend.train_from_iterator(_first_bytes(texts, BPE_TRAINING_CHARACTERS), trainer)
+    backend.train_from_iterator(_first_characters(texts, BPE_TRAINING_CHARACTERS), trainer)
     found = backend.get_vocab_size()
     if found < vocab_size:
         raise UserError(
@@ -109,7 +123,7 @@ def load_tokenizer(specification: str, *, bos: str | int | None = None) -> Token
     return Tokenizer(backend, bos=bos)
 
 
-def _first_bytes(texts: Iterable[str], limit: int) -> Iterator[str]:
+def _first_characters(texts: Iterable[str], limit: int) -> Iterator[str]:
     """The texts until they hold `limit` characters together, the one that crosses it included."""
     taken = 0
 

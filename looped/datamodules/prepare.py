@@ -16,12 +16,12 @@ from looped.datamodules.document_rows import DocumentRows
 from looped.datamodules.packed_rows import PackedRows
 from looped.datamodules.prepared_data import DATA_FILE, PreparedData, read_prepared, sha256_of
 from looped.datamodules.sources import SourceRequest, check_options, open_source
+from looped.datamodules.split import DEFAULT_VAL_FRACTION
 from looped.datamodules.staging import staging_directory
 from looped.errors import UserError
 
-DEFAULT_VAL_FRACTION = 0.05
-
 Packing = Literal["concat", "best_fit"]
+DEFAULT_PACKING: Packing = "concat"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +55,9 @@ def prepare(
     dataset: str | None = None,
     subset: str | None = None,
     max_documents: int | None = None,
-    packing: Packing = "concat",
-    seed: int = 0,
-    val_fraction: float = DEFAULT_VAL_FRACTION,
+    packing: Packing | None = None,
+    seed: int | None = None,
+    val_fraction: float | None = None,
     show_progress: bool = False,
 ) -> PrepareSummary:
     """Turn text into training and validation rows in `out`.
@@ -71,7 +71,7 @@ def prepare(
         tokenizer: `bpe:N`, trained on the training documents; `bytes`; a tokenizer.json; or a
             name on the Hugging Face hub. Packed rows may do without.
         bos: spelling of the token that begins a document, for a tokenizer.json or hub name; null
-            looks for a usual one.
+            looks for a usual one. Those trained here and `bytes` have their own.
         paths: files, URLs or globs of the source.
         val_paths: files, URLs or globs whose documents are the validation split; then nothing is
             drawn.
@@ -81,9 +81,12 @@ def prepare(
         subset: configuration of that dataset; null takes its default one.
         max_documents: read only so many documents; null reads all.
         packing: `concat` puts the documents one after the other and cuts the line into rows;
-            `best_fit` begins each row with a document and crops documents that do not fit.
-        seed: of the split.
-        val_fraction: expected share of validation documents, between 0 and 1.
+            `best_fit` begins each row with a document and crops documents that do not fit; null
+            means `concat`. Packed rows take none of `packing`, `seed`, `val_fraction`, `bos` and
+            `max_documents`.
+        seed: of the split; null means 0.
+        val_fraction: expected share of validation documents, between 0 and 1; null means
+            `DEFAULT_VAL_FRACTION`.
         show_progress: draw a progress display on stderr.
 
     Returns:
@@ -109,12 +112,22 @@ def prepare(
         raise UserError(f"seq_len {seq_len}: a row needs at least 1 target")
     rows: DocumentRows | PackedRows
     if source == "packed-parquet":
+        _refuse_given(
+            bos=bos,
+            max_documents=max_documents,
+            packing=packing,
+            seed=seed,
+            val_fraction=val_fraction,
+        )
         rows = PackedRows(directory=_one(request.paths), seq_len=seq_len, tokenizer=tokenizer)
     elif seq_len is None:
         raise UserError(f"source {source} needs a row length: give --seq_len, in tokens")
     elif tokenizer is None:
         raise UserError(f"source {source} needs a tokenizer: give --tokenizer, e.g. bpe:1024")
     else:
+        packing = DEFAULT_PACKING if packing is None else packing
+        seed = 0 if seed is None else seed
+        val_fraction = DEFAULT_VAL_FRACTION if val_fraction is None else val_fraction
         rows = DocumentRows(
             source=open_source(request),
             seq_len=seq_len,
@@ -152,6 +165,13 @@ def prepare(
         elapsed_s=time.perf_counter() - started,
         data=data,
     )
+
+
+def _refuse_given(**options: Any) -> None:
+    """Options of documents, which say nothing about rows that are packed already."""
+    for name, value in options.items():
+        if value is not None:
+            raise UserError(f"source packed-parquet takes no {name}: its rows are packed already")
 
 
 def _one(paths: Sequence[str]) -> str:

@@ -12,6 +12,8 @@ from itertools import islice
 
 from looped.datamodules.sources import Document, Source
 
+DEFAULT_VAL_FRACTION = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class SplitDocument:

@@ -6,6 +6,8 @@ import sys
 import pytest
 
 from looped.cli import main
+from looped.datamodules.prepared_data import read_prepared
+from looped.datamodules.split import DEFAULT_VAL_FRACTION
 
 
 @pytest.fixture
@@ -71,6 +73,11 @@ def test_inspect_finds_damage(command, tmp_path, capsys):
     ("options", "message"),
     [
         (["--inspect", "d", "--out", "e"], "--inspect only looks: leave out --out"),
+        (["--inspect", "d", "--seed", "0"], "--inspect only looks: leave out --seed"),
+        (["--inspect", "d", "--val_fraction", "0.05"], "leave out --val_fraction"),
+        (["--inspect", "d", "--packing", "concat"], "leave out --packing"),
+        (["--inspect", "d", "--paths", "x"], "leave out --paths"),
+        (["--inspect", "d", "--max_documents", "0"], "leave out --max_documents"),
         (["--source", "text"], "give --out"),
         (["--out", "d"], "give --source"),
     ],
@@ -79,6 +86,17 @@ def test_options_that_do_not_go_together_are_refused(options, message, capsys):
     """Without it, one of them would be ignored."""
     assert main(["prepare", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_default_share_shown_is_the_one_used(command, tmp_path, capsys):
+    """Without it, --help would promise another validation share than the data gets."""
+    with pytest.raises(SystemExit):
+        main(["prepare", "--help"])
+    assert f"validation (default: {DEFAULT_VAL_FRACTION})" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    main(command)
+    assert read_prepared(tmp_path / "data").settings["val_fraction"] == DEFAULT_VAL_FRACTION
 
 
 def test_a_separator_may_be_typed_with_escapes(command, tmp_path, capsys):

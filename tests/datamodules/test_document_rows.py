@@ -78,6 +78,8 @@ def test_the_source_is_named_in_the_inventory():
         ({"seed": 2**70}, "seed 1180591620717411303424"),
         ({"max_documents": -1}, "max_documents -1"),
         ({"tokenizer": "bpe:1"}, "at least 257"),
+        ({"bos": "<s>"}, "tokenizer bytes begins documents with its own .*: leave out --bos <s>"),
+        ({"bos": "<s>", "tokenizer": "bpe:300"}, "tokenizer bpe:300 begins documents with its"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_before_anything_is_read(changes, message):

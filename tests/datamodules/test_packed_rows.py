@@ -218,6 +218,11 @@ def test_another_layout_is_refused_with_the_reason(packed, damage, message):
         ({"seq_len": 16}, "hold 9 tokens: use --seq_len 8, not 16"),
         ({"paths": ["a", "b"]}, "give one --paths, not 2"),
         ({"column": "x"}, "source packed-parquet takes no column"),
+        ({"val_fraction": 0.05}, "takes no val_fraction: its rows are packed already"),
+        ({"packing": "concat"}, "source packed-parquet takes no packing"),
+        ({"bos": "<s>"}, "source packed-parquet takes no bos"),
+        ({"max_documents": 5}, "source packed-parquet takes no max_documents"),
+        ({"seed": 0}, "source packed-parquet takes no seed"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(packed, changes, message):
