@@ -1,5 +1,6 @@
 """How far `looped prepare` is: documents per second, MB per second, time left."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 
@@ -30,7 +31,7 @@ class _Rate(ProgressColumn):
 
 
 class PrepareProgress:
-    """A progress display on stderr; does nothing at all when it is not wanted.
+    """A progress display on a terminal; does nothing at all when it is not wanted or there is none.
 
     Args:
         wanted: false turns every method into a pass-through.
@@ -41,6 +42,9 @@ class PrepareProgress:
     def __init__(
         self, *, wanted: bool, total_bytes: int | None, console: Console | None = None
     ) -> None:
+        if console is None:
+            console = Console(stderr=True)
+            wanted = wanted and sys.stderr.isatty()
         self._total_bytes = total_bytes
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -49,7 +53,7 @@ class PrepareProgress:
             _Rate(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=console or Console(stderr=True),
+            console=console,
             disable=not wanted,
             transient=True,
         )

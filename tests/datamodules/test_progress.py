@@ -1,7 +1,10 @@
 """The progress display shows what goes by and changes nothing."""
 
 import io
+import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -21,7 +24,21 @@ def test_documents_pass_unchanged(wanted, total, capsys):
         assert list(progress.follow(DOCUMENTS, "working")) == DOCUMENTS
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert wanted or captured.err == ""
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize("color", ["", "1"])
+def test_off_a_terminal_nothing_is_printed(color):
+    """Without it, an empty line would stand before an error message in a log."""
+    program = (
+        "from looped.datamodules.progress import PrepareProgress\n"
+        "with PrepareProgress(wanted=True, total_bytes=5) as p: list(p.follow([], 'working'))"
+    )
+    environment = os.environ | {"FORCE_COLOR": color}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, env=environment
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
 
 
 def test_speed_and_time_left_are_shown():
