@@ -41,11 +41,18 @@ class InputFile:
             raise UserError(f"cannot read {self.path}: {error}") from error
 
     def size_bytes(self) -> int:
-        """Bytes it takes where it lies."""
-        if _is_url(self.path):
-            filesystem, path = _filesystem(self.path)
-            return int(filesystem.size(path))
-        return Path(self.path).stat().st_size
+        """Bytes it takes where it lies.
+
+        Raises:
+            UserError: it is not there any more, or out of reach.
+        """
+        try:
+            if _is_url(self.path):
+                filesystem, path = _filesystem(self.path)
+                return int(filesystem.size(path) or 0)
+            return Path(self.path).stat().st_size
+        except OSError as error:
+            raise UserError(f"cannot read {self.path}: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -114,7 +121,10 @@ def _content_hash(path: str) -> str:
 def _matches(pattern: str) -> list[str]:
     if _is_url(pattern):
         filesystem, path = _filesystem(pattern)
-        found = [filesystem.unstrip_protocol(name) for name in filesystem.glob(path)]
+        try:
+            found = [filesystem.unstrip_protocol(name) for name in filesystem.glob(path)]
+        except OSError as error:
+            raise UserError(f"cannot reach {pattern}: {error}") from error
     elif Path(pattern).is_dir():
         raise UserError(f"{pattern} is a directory: name its files, for instance {pattern}/**/*")
     else:

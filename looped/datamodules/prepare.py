@@ -97,7 +97,7 @@ def prepare(
             disk that is full. `out` is then as it was.
     """
     started = time.perf_counter()
-    out = Path(out)
+    out = _target(out)
     request = SourceRequest(
         name=source,
         paths=tuple(paths),
@@ -167,6 +167,20 @@ def prepare(
     )
 
 
+def _target(out: str | Path) -> Path:
+    """The directory to make, once it is sure that it can be one."""
+    if str(out) == "":
+        raise UserError("--out is empty: name a directory")
+    path = Path(out)
+    try:
+        is_other = path.exists() and not path.is_dir()
+    except (OSError, ValueError) as error:  # a name that is too long, a place that is closed
+        raise UserError(f"cannot use --out {out}: {error}") from error
+    if is_other:
+        raise UserError(f"--out {out} is a file: name a directory")
+    return path
+
+
 def _refuse_given(**options: Any) -> None:
     """Options of documents, which say nothing about rows that are packed already."""
     for name, value in options.items():
@@ -193,7 +207,7 @@ def _already_complete(out: Path, settings: dict[str, Any]) -> PreparedData | Non
     """What `out` holds when it was prepared with these settings; null when it is free."""
     if not out.exists():
         return None
-    if out.is_dir() and not (out / DATA_FILE).exists():
+    if not (out / DATA_FILE).exists():
         if any(out.iterdir()):
             raise UserError(f"{out} holds other files: name a new directory with --out")
         return None

@@ -82,6 +82,8 @@ def test_a_file_that_vanished_is_one_line(tmp_path):
     """Without it, a file removed meanwhile would be a traceback."""
     with pytest.raises(UserError, match="cannot read"):
         InputFile(str(tmp_path / "gone")).open()
+    with pytest.raises(UserError, match=r"cannot read .*gone: No such file"):
+        InputFile(str(tmp_path / "gone")).size_bytes()
 
 
 @pytest.mark.parametrize("change", ["content", "name", "side"])

@@ -206,6 +206,38 @@ def test_a_directory_with_other_files_is_refused(prepare_corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("", "--out is empty: name a directory"),
+        ("file", "--out .*file is a file: name a directory"),
+        ("x" * 300, "cannot use --out .*too long"),
+        ("file/data", "cannot write to"),
+    ],
+)
+def test_an_out_that_cannot_be_a_directory_is_refused(prepare_corpus, tmp_path, out, message):
+    """Without it, the message would be about missing data, or the current directory be taken."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match=message):
+        prepare_corpus(str(tmp_path / out) if out else out)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_input_that_breaks_is_blamed_and_leaves_nothing(prepare_corpus, tmp_path):
+    """Without it, a damaged input would be told as an output that cannot be written."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.Table.from_pylist([{"text": f"{n} " * 500} for n in range(9)])
+    parquet.write_table(table, tmp_path / "in.parquet")
+    content = bytearray((tmp_path / "in.parquet").read_bytes())
+    content[40:200] = b"\xff" * 160
+    (tmp_path / "in.parquet").write_bytes(content)
+    changes = {"source": "parquet", "paths": [f"{tmp_path}/in.parquet"], "tokenizer": "bytes"}
+    with pytest.raises(UserError, match=r"^cannot read .*in.parquet: "):
+        prepare_corpus(tmp_path / "data", **changes)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"seq_len": 0}, "seq_len 0"),
