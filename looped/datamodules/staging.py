@@ -3,10 +3,13 @@
 import contextlib
 import os
 import shutil
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from looped.errors import UserError
 
@@ -15,8 +18,8 @@ from looped.errors import UserError
 def staging_directory(target: Path) -> Iterator[Path]:
     """A hidden directory beside `target` that is renamed to `target` at the end.
 
-    Leaving the block by an exception removes it. What a killed process of this machine left behind
-    for the same target is removed first.
+    Leaving the block by an exception removes it, and SIGTERM is made one: SystemExit. What a killed
+    process of this machine left behind for the same target is removed first.
 
     Args:
         target: must not exist, or be an empty directory.
@@ -27,6 +30,12 @@ def staging_directory(target: Path) -> Iterator[Path]:
     Raises:
         UserError: the place is not writable or the disk is full.
     """
+    with _termination_raises(), _staging(target) as staging:
+        yield staging
+
+
+@contextmanager
+def _staging(target: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(target)
@@ -43,6 +52,31 @@ def staging_directory(target: Path) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _termination_raises() -> Iterator[None]:
+    """SIGTERM raises SystemExit with the status of a killed process, once, instead of killing.
+
+    Where somebody else handles the signal, or in another thread than the main one, nothing changes.
+    """
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+    if not is_ours:
+        yield
+        return
+
+    def leave(number: int, frame: Any) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not stop the cleaning up
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _prefix(target: Path) -> str:

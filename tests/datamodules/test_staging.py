@@ -2,8 +2,10 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -41,6 +43,53 @@ def test_an_error_leaves_nothing(tmp_path, error):
     with pytest.raises(type(error)):
         fill(tmp_path / "data", error)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sigterm_leaves_nothing(tmp_path):
+    """Without it, each job that a scheduler ends would leave a copy of the data."""
+    program = (
+        "import time; from pathlib import Path;"
+        "from looped.datamodules.staging import staging_directory\n"
+        f"with staging_directory(Path({str(tmp_path / 'data')!r})) as staging:\n"
+        "    (staging / 'file').write_text('x'); print('begun', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"begun\n"
+        process.terminate()
+        assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_handlers_of_sigterm_are_as_before(tmp_path):
+    """Without it, a program that prepares data could not be ended, or lose its own handler."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        for number, handler in enumerate((signal.SIG_DFL, print)):
+            signal.signal(signal.SIGTERM, handler)
+            with staging_directory(tmp_path / str(number)):
+                inside = signal.getsignal(signal.SIGTERM)
+            assert (inside is handler) == (handler is print)
+            assert signal.getsignal(signal.SIGTERM) is handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_another_thread_may_stage(tmp_path):
+    """Without it, preparing in a thread would fail, since only the main one may set handlers."""
+    failures = []
+
+    def stage():
+        try:
+            with staging_directory(tmp_path / "data"):
+                pass
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=stage)
+    thread.start()
+    thread.join()
+    assert failures == []
+    assert (tmp_path / "data").is_dir()
 
 
 def test_a_full_disk_is_one_line(tmp_path):
