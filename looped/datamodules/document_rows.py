@@ -151,7 +151,7 @@ class DocumentRows:
             )
         skipped = ", ".join(f"{count} {reason}" for reason, count in asdict(split.skipped).items())
         remedy = f"other files in --{'val_paths' if name == 'val' else 'paths'}"
-        if self.max_documents is not None:
+        if self.max_documents is not None and name == "train":
             remedy += " or more --max_documents (validation documents are read first)"
         return f"no document is left for the {name} split (skipped: {skipped}): give {remedy}"
 

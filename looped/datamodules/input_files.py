@@ -13,6 +13,8 @@ from typing import Any, BinaryIO, cast
 
 from looped.errors import UserError
 
+_LOCAL_URL = "file://"
+
 
 @dataclass(frozen=True)
 class InputFile:
@@ -103,16 +105,17 @@ def inventory(files: Sequence[InputFile]) -> dict[str, Any]:
     for file in files:
         name, content = file.path, None
         size = file.size_bytes()
-        if not _is_url(file.path):
-            name, content = Path(file.path).name, _content_hash(file.path)
+        if not _is_url(file.path) or file.path.startswith(_LOCAL_URL):
+            path = Path(file.path.removeprefix(_LOCAL_URL))
+            name, content = path.name, _content_hash(path)
         digest.update(json.dumps([name, file.held_out, size, content]).encode())
         total += size
     return {"files": len(files), "bytes": total, "sha256": digest.hexdigest()}
 
 
-def _content_hash(path: str) -> str:
+def _content_hash(path: Path) -> str:
     try:
-        with open(path, "rb") as stream:
+        with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error

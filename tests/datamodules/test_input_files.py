@@ -103,5 +103,6 @@ def test_the_inventory_tells_files_of_equal_size_apart(files, change):
 def test_the_inventory_does_not_depend_on_where_the_files_lie(files):
     """Without it, data would be refused after the text was moved with everything else."""
     before = inventory(find_files([f"{files}/*.txt"]))
+    assert inventory(find_files([f"file://{files}/*.txt"])) == before
     moved = files.rename(files.with_name("moved"))
     assert inventory(find_files([f"{moved}/*.txt"])) == before
