@@ -122,16 +122,18 @@ def _content_hash(path: Path) -> str:
 
 
 def _matches(pattern: str) -> list[str]:
-    if _is_url(pattern):
-        filesystem, path = _filesystem(pattern)
-        try:
+    try:
+        if _is_url(pattern):
+            filesystem, path = _filesystem(pattern)
             found = [filesystem.unstrip_protocol(name) for name in filesystem.glob(path)]
-        except OSError as error:
-            raise UserError(f"cannot reach {pattern}: {error}") from error
-    elif Path(pattern).is_dir():
-        raise UserError(f"{pattern} is a directory: name its files, for instance {pattern}/**/*")
-    else:
-        found = [name for name in glob.glob(pattern, recursive=True) if Path(name).is_file()]
+        elif Path(pattern).is_dir():
+            raise UserError(
+                f"{pattern} is a directory: name its files, for instance {pattern}/**/*"
+            )
+        else:
+            found = [name for name in glob.glob(pattern, recursive=True) if Path(name).is_file()]
+    except OSError as error:
+        raise UserError(f"cannot reach {pattern}: {error.strerror or error}") from error
     if not found:
         raise UserError(f"no file matches {pattern}")
     return found

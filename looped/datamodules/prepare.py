@@ -198,9 +198,12 @@ def _one(paths: Sequence[str]) -> str:
 
 def _file_hash(tokenizer: str | None) -> str | None:
     """What tells that a tokenizer.json is another than last time; null for other tokenizers."""
-    if tokenizer is None or not Path(tokenizer).is_file():
-        return None
-    return sha256_of(Path(tokenizer).read_bytes())
+    try:
+        if tokenizer is None or not Path(tokenizer).is_file():
+            return None
+        return sha256_of(Path(tokenizer).read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot read tokenizer {tokenizer}: {error.strerror}") from error
 
 
 def _already_complete(out: Path, settings: dict[str, Any]) -> PreparedData | None:

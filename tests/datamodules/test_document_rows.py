@@ -32,9 +32,9 @@ class Listed:
 
 SOURCE = Listed(
     [
-        Document("abc", held_out=False),
         Document("xyz", held_out=True),
-        Document("abc", held_out=True),
+        Document("abc", held_out=False),
+        Document("xyz", held_out=False),
         Document("", held_out=False),
         Document("defgh", held_out=False),
     ]

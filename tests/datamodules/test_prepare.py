@@ -251,6 +251,8 @@ def test_an_input_that_breaks_is_blamed_and_leaves_nothing(prepare_corpus, tmp_p
         ({"seq_len": None}, "source text needs a row length: give --seq_len"),
         ({"packing": "tight"}, "unknown packing 'tight': choose concat or best_fit"),
         ({"max_documents": 0}, "max_documents 0"),
+        ({"tokenizer": "x" * 300}, "cannot read tokenizer xxx.*: File name too long"),
+        ({"paths": ["x" * 300]}, "cannot reach xxx.*: File name too long"),
         ({"seed": 2**63}, "seed 9223372036854775808"),
         ({"source": "txt"}, "did you mean text"),
         ({"val_fraction": 1e-9}, "no document fell into the val split"),
