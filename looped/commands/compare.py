@@ -70,12 +70,15 @@ def run(arguments: argparse.Namespace) -> int:
         match_budgets=arguments.match_budgets,
     )
     console = Console(stderr=arguments.json == STDOUT, highlight=False)
-    for line in report(result, arguments.first, second=arguments.second):
+    lines = report(result, arguments.first, second=arguments.second)
+    lines += [f"warning: {warning}" for warning in pool.warnings]
+    for line in lines:
         console.print(line, soft_wrap=True, markup=False)
     if pool.excluded:
         console.print(f"left out: {len(pool.excluded)} (looped phi lists them)", soft_wrap=True)
     if arguments.json:
-        write_json(arguments.json, as_json(result, arguments.first, second=arguments.second))
+        content = as_json(result, arguments.first, second=arguments.second)
+        write_json(arguments.json, content | {"warnings": pool.warnings})
     return 0
 
 
@@ -107,7 +110,8 @@ def report(result: "Comparison", first: str, *, second: str) -> list[str]:
     if result.loss_difference is not None:
         parts = ", ".join(f"r = {r}: {v:+.4f}" for r, v in result.loss_by_recurrence.items())
         lines.append(
-            f"best loss at equal budget: {result.loss_difference:+.4f} nats on average  ({parts})"
+            f"best loss at equal {result.loss_at}: {result.loss_difference:+.4f} nats on average  "
+            f"({parts})"
         )
     lines.append(verdict(result, second))
     return lines
@@ -124,7 +128,7 @@ def verdict(result: "Comparison", second: str) -> str:
     if result.loss_difference is None:
         return f"verdict: {loop}"
     change = "lower" if result.loss_difference < 0 else "higher"
-    return f"verdict: {loop}; the best loss of {second} at equal budget is {change}"
+    return f"verdict: {loop}; the best loss of {second} at equal {result.loss_at} is {change}"
 
 
 def as_json(result: "Comparison", first: str, *, second: str) -> dict[str, object]:
@@ -159,6 +163,7 @@ def as_json(result: "Comparison", first: str, *, second: str) -> dict[str, objec
             "shared_cells": result.shared_cells,
         },
         "loss_difference": result.loss_difference,
+        "loss_at_equal": result.loss_at,
         "loss_by_recurrence": {str(r): v for r, v in result.loss_by_recurrence.items()},
         "verdict": result.verdict,
     }

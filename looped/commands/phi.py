@@ -140,12 +140,13 @@ def run(arguments: argparse.Namespace) -> int:
     }
     # JSON on standard output must be alone there.
     console = Console(stderr=arguments.json == STDOUT, highlight=False)
-    print_report(console, analyses, pool.excluded)
+    print_report(console, analyses, pool.excluded, pool.warnings)
     coverage = _coverage(arguments, analyses, console) if arguments.coverage is not None else {}
     if arguments.json:
         from looped.scaling.report_json import report_json
 
-        write_json(arguments.json, report_json(analyses, pool.excluded, coverage=coverage))
+        content = report_json(analyses, pool.excluded, coverage=coverage, warnings=pool.warnings)
+        write_json(arguments.json, content)
     if arguments.out:
         _write_figures(arguments.out, analyses, console)
     return 0

@@ -24,7 +24,7 @@ from looped.scaling.intervals import (
 )
 from looped.scaling.isoflop import isoflop_parabolas
 from looped.scaling.law import PHI, Floats
-from looped.scaling.runs import RunPool
+from looped.scaling.runs import RunPool, is_budget
 
 Verdict = Literal["better", "worse", "not distinguishable", "unknown"]
 
@@ -50,6 +50,8 @@ class Comparison:
             minus that of the first, in nats; null without such cells. The best loss is the
             vertex of the iso-FLOP parabola, or the lowest loss where it has none inside the runs.
         loss_by_recurrence: the same for each recurrence count.
+        loss_at: what the runs of those cells share, `budget` or `token count`: where recipes have
+            budgets in common, cells of equal token counts are left out of the loss difference.
         verdict: on the loop: better or worse when both intervals lie on one side of 0 (with few
             cells the bootstrap's is too narrow, docs/intervals.md), else not distinguishable;
             unknown without an interval.
@@ -67,6 +69,7 @@ class Comparison:
     shared_cells: int
     loss_difference: float | None
     loss_by_recurrence: dict[int, float]
+    loss_at: Literal["budget", "token count"]
     verdict: Verdict
 
 
@@ -108,7 +111,7 @@ def compare(
     fits = [fit_law(table, estimator=estimator, delta=delta) for table in tables]
     names, keys = _joint_cells(tables)
     shared = sum(name.startswith("both") for name in names)
-    by_recurrence = _loss_differences(tables)
+    by_recurrence, loss_at = _loss_differences(tables)
     differences = [value for values in by_recurrence.values() for value in values]
 
     delta_phi = low = high = None
@@ -136,6 +139,7 @@ def compare(
         shared_cells=shared,
         loss_difference=float(np.mean(differences)) if differences else None,
         loss_by_recurrence={r: float(np.mean(v)) for r, v in by_recurrence.items()},
+        loss_at=loss_at,
         verdict=_verdict([(low, high), jackknife]),
     )
 
@@ -158,8 +162,8 @@ def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[p
     common = looped[0] & looped[1]
     if not common:
         raise UserError(
-            f"recipes {names[0]!r} and {names[1]!r} have no budget with looped runs in common: "
-            "use --no-match-budgets to compare them all the same"
+            f"recipes {names[0]!r} and {names[1]!r} have no budget (or token count) with looped "
+            "runs in common: use --no-match-budgets to compare them all the same"
         )
     return [table[table["level"].isin(common)] for table in tables]
 
@@ -245,13 +249,20 @@ def _jackknife(
     return delta_phi - reach, delta_phi + reach
 
 
-def _loss_differences(tables: list[pd.DataFrame]) -> dict[int, list[float]]:
-    """Best loss of the second minus that of the first, for every cell of r > 1 that both have."""
+def _loss_differences(
+    tables: list[pd.DataFrame],
+) -> tuple[dict[int, list[float]], Literal["budget", "token count"]]:
+    """Best loss of the second minus that of the first, for every cell of r > 1 that both have.
+
+    Of equal budget where there are such cells, else of equal token count.
+    """
     best = [_best_losses(table) for table in tables]
+    cells = best[0].keys() & best[1].keys()
+    budgets = {cell for cell in cells if is_budget(cell[0])}
     by_recurrence: dict[int, list[float]] = {}
-    for key in sorted(best[0].keys() & best[1].keys(), key=lambda key: key[1]):
+    for key in sorted(budgets or cells, key=lambda key: key[1]):
         by_recurrence.setdefault(key[1], []).append(best[1][key] - best[0][key])
-    return by_recurrence
+    return by_recurrence, "budget" if budgets or not cells else "token count"
 
 
 def _best_losses(table: pd.DataFrame) -> dict[tuple[str, int], float]:

@@ -23,7 +23,7 @@ from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import DESCRIPTIONS
 from looped.scaling.isoflop import isoflop_parabolas
 from looped.scaling.profile import profile_phi
-from looped.scaling.runs import level_order
+from looped.scaling.runs import is_budget, level_order
 
 STYLE = {"style": "whitegrid", "context": "notebook", "font_scale": 0.85}
 PANEL = 3.2
@@ -116,7 +116,7 @@ def isoflop_figure(fit: FitResult) -> Figure:
     if levels == [ALL_RUNS]:
         figure.suptitle("loss against size")
     else:
-        horizon = "token count" if levels[0].endswith("tokens") else "budget"
+        horizon = "budget" if all(map(is_budget, levels)) else "token count"
         figure.suptitle(f"loss at equal {horizon}")
     return figure
 

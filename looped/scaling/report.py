@@ -19,11 +19,16 @@ MAX_EXCLUDED = 20
 
 
 def print_report(
-    console: Console, analyses: Mapping[str, Analysis], excluded: Sequence[Exclusion]
+    console: Console,
+    analyses: Mapping[str, Analysis],
+    excluded: Sequence[Exclusion],
+    warnings: Sequence[str] = (),
 ) -> None:
-    """Print every recipe, then what was left out."""
+    """Print every recipe, then the warnings of all runs together and what was left out."""
     for name, analysis in analyses.items():
         print_analysis(console, name, analysis)
+    for warning in warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
     if excluded:
         console.print(_excluded_table(excluded))
 

@@ -26,6 +26,7 @@ def report_json(
     excluded: Sequence[Exclusion],
     *,
     coverage: Mapping[str, Sequence[Coverage]],
+    warnings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Plain JSON types; finite numbers and nulls only.
 
@@ -33,6 +34,7 @@ def report_json(
         analyses: by recipe.
         excluded: what was left out.
         coverage: of intervals, by recipe; recipes for which it was not measured have none.
+        warnings: of the pool; those of a fit stand with it.
     """
     return {
         "schema": SCHEMA,
@@ -41,6 +43,7 @@ def report_json(
             for name, analysis in analyses.items()
         },
         "excluded": [asdict(left) for left in excluded],
+        "warnings": list(warnings),
     }
 
 

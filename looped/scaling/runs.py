@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ COLUMNS = (
     *("budget_flops", "flops_per_token", "width", "n_injection", "seed", "epochs", "quality"),
     *("convention", "fingerprint", "tokenizer"),
 )
+
+TOKENS = " tokens"
+"""How the level of a grid of equal token counts ends."""
 
 SAME_LEVEL = 0.02
 """Budgets (or token counts) closer than this, relatively, are one level."""
@@ -50,10 +53,12 @@ class RunPool:
             `level`: the budget the run shares with others, or the token count in a grid of equal
             token counts, as text.
         excluded: files and runs left out, with the reason.
+        warnings: what a reader should know of the runs that stayed.
     """
 
     table: pd.DataFrame
     excluded: list[Exclusion]
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def recipes(self) -> list[str]:
@@ -138,8 +143,13 @@ def read_runs(
     if table.empty:
         raise UserError(_nothing_usable(paths, excluded))
     table["recurrences"] = table["recurrences"].astype(int)
-    table["level"] = _levels(table)
-    return RunPool(table.reset_index(drop=True), excluded)
+    table["level"], warnings = _levels(table)
+    return RunPool(table.reset_index(drop=True), excluded, warnings)
+
+
+def is_budget(level: str) -> bool:
+    """Whether the runs of a level share their training FLOPs, not their token count."""
+    return not level.endswith(TOKENS)
 
 
 def level_order(level: str) -> float:
@@ -263,20 +273,36 @@ def _drop_duplicates(table: pd.DataFrame) -> tuple[pd.DataFrame, list[Exclusion]
     return table.drop(index=repeated), excluded
 
 
-def _levels(table: pd.DataFrame) -> pd.Series:
+def _levels(table: pd.DataFrame) -> tuple[pd.Series, list[str]]:
     """The budget or the token count that runs share, whichever takes fewer values in this pool.
 
     A grid of equal budgets has tokens of its own in every run; in a grid of equal token counts it
-    is the budgets that differ.
+    is the budgets that differ. Runs of unknown budget never decide how the others are grouped: in
+    a grid of budgets they form levels of their own, and a warning counts them.
     """
     tokens = _group(table["tokens"])
-    spent = table["budget_flops"].fillna(table["tokens"] * table["flops_per_token"])
-    if spent.isna().any():
-        return tokens.map("{:.3g} tokens".format)
-    budgets = _group(spent)
-    if tokens.nunique() < budgets.nunique():
-        return tokens.map("{:.3g} tokens".format)
-    return budgets.map("{:.3g} FLOPs".format)
+    by_tokens = tokens.map(f"{{:.3g}}{TOKENS}".format)
+    spent = _positive(table["budget_flops"]).fillna(
+        _positive(table["tokens"] * table["flops_per_token"])
+    )
+    known = spent.notna()
+    budgets = _group(spent[known])
+    if tokens[known].nunique() < budgets.nunique() or not known.any():
+        return by_tokens, []
+    levels = by_tokens.where(~known, budgets.map("{:.3g} FLOPs".format))
+    if known.all():
+        return levels, []
+    warning = (
+        f"the budget of {(~known).sum()} of {len(table)} runs is not known: they share no cell "
+        "with the others, as if trained at a budget of their own; give budget_flops or flops_per_token"
+    )
+    return levels, [warning]
+
+
+def _positive(values: pd.Series) -> pd.Series:
+    """Numbers as they are; null for what is none, not finite or not above 0."""
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    return numbers.where((numbers > 0) & np.isfinite(numbers))
 
 
 def _group(values: pd.Series) -> pd.Series:

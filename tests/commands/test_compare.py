@@ -2,10 +2,12 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from looped.cli import main
 from looped.scaling.published import RUNS_FILE
+from tests.scaling.grids import synthetic
 
 
 def run(*arguments, capsys) -> tuple[int, str, str]:
@@ -39,6 +41,33 @@ def test_sources_follow_the_recipes(capsys):
     status, out, _ = run("truncated", "baseline", *options, capsys=capsys)
     assert status == 0
     assert json.loads(out)["delta_phi"]["value"] == pytest.approx(+0.0733, abs=2e-3)
+
+
+def test_a_run_without_a_budget_is_warned_of_and_changes_no_other_cell(capsys, tmp_path):
+    """One such row turned -0.0218 nats at equal budget into +0.0854, without a word."""
+    (tmp_path / "odd.csv").write_text(
+        "recipe,recurrences,n_once,n_rec,tokens,loss\nbaseline,4,3e7,2e7,1e9,3.3\n"
+    )
+    options = ("--resamples", "20")
+    status, out, _ = run(
+        "baseline", "truncated", RUNS_FILE, tmp_path / "odd.csv", *options, capsys=capsys
+    )
+    assert status == 0
+    assert "(80 runs, 16 cells)" in out
+    assert "best loss at equal budget: -0.0218 nats" in out
+    assert "warning: the budget of 1 of" in out
+
+
+def test_token_levels_are_not_called_budgets(capsys, tmp_path):
+    """A grid of equal token counts knows nothing of equal budgets."""
+    grid = synthetic(noise=0.003, token_counts=(1e9, 4e9, 1.6e10))
+    looped = grid[grid["recurrences"] > 1].assign(recipe="new", loss=lambda t: t["loss"] - 0.01)
+    pd.concat([grid, looped]).drop(columns=["level", "run"]).to_csv(tmp_path / "a.csv", index=False)
+    options = ("--resamples", "20")
+    status, out, _ = run("baseline", "new", tmp_path / "a.csv", *options, capsys=capsys)
+    assert status == 0
+    assert "best loss at equal token count: -0.0100 nats" in out
+    assert "equal budget" not in out
 
 
 @pytest.mark.parametrize(

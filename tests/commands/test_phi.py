@@ -34,7 +34,7 @@ def test_the_published_runs_in_one_command(capsys, tmp_path):
     assert (status, err) == (0, "")
     assert "phi = 0.458  [0.42, 0.49]  (95 %, delete-a-cell jackknife, t quantile, 116 runs)" in out
     content = json.loads(target.read_text())
-    assert set(content) == {"schema", "recipes", "excluded"}
+    assert set(content) == {"schema", "recipes", "excluded", "warnings"}
     assert content["schema"] == 1
     fit = content["recipes"]["baseline"]
     assert fit["phi"]["value"] == pytest.approx(0.4576, abs=2e-3)

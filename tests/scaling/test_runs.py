@@ -214,6 +214,20 @@ def test_levels_are_budgets_or_token_counts(tmp_path):
     assert levels == ["3e+05 tokens"] * 4 + ["8e+05 tokens"] * 2
 
 
+@pytest.mark.parametrize("budget", ["", "0", "-1e18", "inf", "much"])
+def test_a_run_without_a_budget_never_regroups_the_others(tmp_path, budget):
+    """One row without a budget made every run a cell of its own, without a word."""
+    frame = TABLE.drop(columns="run").astype({"budget_flops": object, "flops_per_token": object})
+    odd = frame.iloc[[30]].assign(loss=3.3, tokens=1e9, budget_flops=budget, flops_per_token="")
+    pd.concat([frame, odd]).to_csv(tmp_path / "a.csv", index=False)
+    pool = read_runs(tmp_path / "a.csv")
+    whole = published_runs()
+    assert pool.table["level"].tolist() == [*whole.table["level"], "1e+09 tokens"]
+    (warning,) = pool.warnings
+    assert f"the budget of 1 of {len(pool.table)} runs is not known" in warning
+    assert whole.warnings == []
+
+
 def test_a_table_without_a_needed_column_names_it(tmp_path):
     """The remedy needs the name of the column and of the file."""
     path = tmp_path / "runs.csv"
