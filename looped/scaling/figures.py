@@ -116,8 +116,8 @@ def isoflop_figure(fit: FitResult) -> Figure:
     if levels == [ALL_RUNS]:
         figure.suptitle("loss against size")
     else:
-        horizon = "budget" if all(map(is_budget, levels)) else "token count"
-        figure.suptitle(f"loss at equal {horizon}")
+        kinds = dict.fromkeys("budget" if is_budget(level) else "token count" for level in levels)
+        figure.suptitle(f"loss at equal {' or '.join(kinds)}")
     return figure
 
 

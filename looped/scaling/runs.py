@@ -281,22 +281,22 @@ def _levels(table: pd.DataFrame) -> tuple[pd.Series, list[str]]:
     a grid of budgets they form levels of their own, and a warning counts them.
     """
     tokens = _group(table["tokens"])
-    by_tokens = tokens.map(f"{{:.3g}}{TOKENS}".format)
     spent = _positive(table["budget_flops"]).fillna(
         _positive(table["tokens"] * table["flops_per_token"])
     )
     known = spent.notna()
     budgets = _group(spent[known])
     if tokens[known].nunique() < budgets.nunique() or not known.any():
-        return by_tokens, []
-    levels = by_tokens.where(~known, budgets.map("{:.3g} FLOPs".format))
+        return tokens.map(f"{{:.3g}}{TOKENS}".format), []
+    levels = budgets.map("{:.3g} FLOPs".format)
     if known.all():
         return levels, []
+    odd = _group(table.loc[~known, "tokens"]).map(f"{{:.3g}}{TOKENS}".format)
     warning = (
-        f"the budget of {(~known).sum()} of {len(table)} runs is not known: they share no cell "
-        "with the others, as if trained at a budget of their own; give budget_flops or flops_per_token"
+        f"the budget of {len(odd)} of {len(table)} runs is not known: they share no cell "
+        "with the others, as if trained at a budget of their own; give budget_flops"
     )
-    return levels, [warning]
+    return pd.concat([levels, odd]).reindex(table.index), [warning]
 
 
 def _positive(values: pd.Series) -> pd.Series:
