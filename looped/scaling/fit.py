@@ -20,6 +20,7 @@ from looped.scaling.identifiability import (
 )
 from looped.scaling.law import PHI, Design, Floats, Law
 from looped.scaling.minimise import Optimum, minimise
+from looped.scaling.points import RANGES, why_unfit
 from looped.scaling.robust_error import phi_errors
 
 Estimator = Literal["huber", "least_squares"]
@@ -27,8 +28,6 @@ ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 
 DEFAULT_DELTA = 1e-3
 """Of Huber's function, in units of log L: the paper's."""
-
-NEEDED_COLUMNS = ("recurrences", "n_once", "n_rec", "tokens", "loss")
 
 FIXABLE = ("phi", "alpha", "beta", "E")
 
@@ -243,15 +242,13 @@ def _check(runs: pd.DataFrame, estimator: str, delta: float) -> None:
         raise UserError(f"estimator {estimator!r} is unknown: choose {' or '.join(ESTIMATORS)}")
     if not delta > 0:
         raise UserError(f"delta {delta} is not positive: choose one near the noise of log L")
-    missing = [name for name in NEEDED_COLUMNS if name not in runs]
+    missing = [name for name in RANGES if name not in runs]
     if missing:
         raise UserError(f"the table of runs lacks the column {missing[0]!r}")
-    for name in NEEDED_COLUMNS:
-        values = runs[name].to_numpy(dtype=float)
-        allowed = np.isfinite(values) & ((values > 0) | ((values == 0) & name.startswith("n_")))
-        if not allowed.all():
-            row = int(np.flatnonzero(~allowed)[0])
-            raise UserError(f"{name} of run {row} is {values[row]}: not a positive number")
+    for row, point in enumerate(runs[list(RANGES)].to_dict("records")):
+        why = why_unfit({str(name): value for name, value in point.items()})
+        if why is not None:
+            raise UserError(f"run {row} of the table cannot be fitted: its {why}")
 
 
 def _held(fix: Mapping[str, float] | None) -> dict[str, float]:

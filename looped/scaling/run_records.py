@@ -13,6 +13,7 @@ from typing import Any
 
 from looped.record import RUN_FILE, Record, RecordError, read_checkpoint, read_run_file
 from looped.scaling.exclusion import Exclusion
+from looped.scaling.points import shorten
 
 CHECKPOINT_SUFFIX = ".ckpt"
 CHECKPOINT_DIR = "checkpoints"
@@ -42,11 +43,16 @@ def find_records(sources: list[Path]) -> tuple[list[FoundRun], list[Exclusion]]:
     for path in dict.fromkeys(file.resolve() for file in _record_files(sources)):
         read = read_run_file if path.name == RUN_FILE else read_checkpoint
         try:
-            found = FoundRun(read(path), path)
+            record = read(path)
+            why = _unusable(record)
         except RecordError as error:
-            excluded.append(Exclusion(_shown(path), str(error)))
-            continue
-        by_home.setdefault(_home(path), []).append(found)
+            why = " ".join(str(error).split())
+        except RecursionError:
+            why = "nested too deeply to be a record"
+        if why is not None:
+            excluded.append(Exclusion(_shown(path), why))
+        else:
+            by_home.setdefault(_home(path), []).append(FoundRun(record, path))
 
     runs: dict[tuple[Any, ...], FoundRun] = {}
     for home in sorted(by_home):
@@ -63,6 +69,17 @@ def find_records(sources: list[Path]) -> tuple[list[FoundRun], list[Exclusion]]:
             else:
                 runs[identity] = newest
     return list(runs.values()), excluded
+
+
+def _unusable(record: Record) -> str | None:
+    """Why a record cannot even be told from others; null when it can."""
+    for name in ("run", "recipe", "started"):
+        if not isinstance(getattr(record, name), str):
+            return f"its record has {name} = {shorten(getattr(record, name))}: not text"
+    for name, value in (("seed", record.seed), ("progress.step", record.progress.get("step"))):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            return f"its record has {name} = {shorten(value)}: not a whole number"
+    return None
 
 
 def _record_files(sources: list[Path]) -> Iterator[Path]:
@@ -110,8 +127,7 @@ def _identity(record: Record) -> tuple[Any, ...]:
 
 def _progress(found: FoundRun) -> tuple[int, int, bool]:
     record = found.record
-    step = int(record.progress.get("step") or 0)
-    return step, len(record.validation), record.status == "complete"
+    return record.progress.get("step") or 0, len(record.validation), record.status == "complete"
 
 
 def _facts(record: Record) -> dict[str, Any]:

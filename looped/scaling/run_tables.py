@@ -1,13 +1,15 @@
 """CSV files of runs -> rows of the table that is fitted."""
 
+import warnings
 from pathlib import Path
 
 import pandas as pd
 
 from looped.errors import UserError
 from looped.scaling.exclusion import Exclusion
+from looped.scaling.points import RANGES, why_unfit
 
-NEEDED = ("recurrences", "n_once", "n_rec", "tokens", "loss")
+NEEDED = tuple(RANGES)
 NUMBERS = ("budget_flops", "flops_per_token", "width", "n_injection", "epochs", "seed")
 WORDS = ("run", "recipe", "quality", "convention", "fingerprint", "tokenizer")
 
@@ -30,13 +32,32 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     """
     try:
         # As text, so that a value that is no number can be shown as it was written.
-        content = pd.read_csv(
-            path, dtype=str, keep_default_na=False, skipinitialspace=True, skip_blank_lines=False
-        )
+        with warnings.catch_warnings():
+            # Lines longer than the header: pandas would drop their end, or take the first column
+            # for names of the lines.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            content = pd.read_csv(
+                path,
+                dtype=str,
+                index_col=False,
+                keep_default_na=False,
+                skipinitialspace=True,
+                skip_blank_lines=False,
+            )
+    except pd.errors.ParserWarning as error:
+        raise UserError(
+            f"{path} is not a CSV table: its lines have more fields than its header, such as a "
+            "comma at their end"
+        ) from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not a CSV table: {error}") from error
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path} is not a CSV table: {reason}") from error
+    # pandas numbers the columns of a name that occurs twice.
+    twice = [name for name in NEEDED + NUMBERS + WORDS if f"{name}.1" in content]
+    if twice:
+        raise UserError(f"{path} has more than one column {twice[0]}: leave one")
     missing = [name for name in NEEDED if name not in content]
     if missing:
         raise UserError(
@@ -60,24 +81,8 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     faults = {
         int(i): fault
         for i in table.index[~blank]
-        if (fault := _fault(table.loc[i], content.loc[i])) is not None
+        if (fault := why_unfit(table.loc[i].to_dict(), written=content.loc[i].to_dict()))
     }
     excluded = [Exclusion(f"{path.name}:{lines[i]}", why) for i, why in faults.items()]
     kept = table[~blank & ~table.index.isin(list(faults))]
     return kept.reset_index(drop=True), excluded
-
-
-def _fault(row: pd.Series, written: pd.Series) -> str | None:
-    """Why a line cannot be fitted; null when it can."""
-    for name in NEEDED:
-        value = row[name]
-        least = 0 if name in ("n_once", "n_rec") else None
-        if not (pd.notna(value) and abs(value) != float("inf")):
-            return f"{name} is {written[name] or 'missing'}: not a finite number"
-        if value < 0 or (value == 0 and least is None):
-            return f"{name} is {written[name]}: not positive"
-    if row["recurrences"] != int(row["recurrences"]):
-        return f"recurrences is {written['recurrences']}: not a whole number"
-    if row["n_once"] + row["n_rec"] == 0:
-        return "n_once + n_rec is 0"
-    return None

@@ -13,6 +13,7 @@ import pandas as pd
 from looped.errors import UserError
 from looped.record import RUN_FILE, Record
 from looped.scaling.exclusion import Exclusion
+from looped.scaling.points import is_number, shorten, why_unfit
 from looped.scaling.run_records import CHECKPOINT_SUFFIX, FoundRun, find_records
 from looped.scaling.run_tables import read_table
 
@@ -42,6 +43,13 @@ NEEDED_FIELDS = (
     ("progress", "tokens"),
 )
 """Sections and fields of a record without which its run is no point."""
+
+NUMBER_FIELDS = (
+    *(("flops", "budget"), ("flops", "per_token"), ("model", "width")),
+    *(("params", "injection"), ("progress", "epochs")),
+)
+TEXT_FIELDS = (("flops", "convention"), ("data", "fingerprint"), ("data", "tokenizer"))
+"""Fields that may be null; but a record in which they are something else is damaged."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +190,16 @@ def _unfit(record: Record) -> str | None:
     """Why the run of a record is no point of the fit; null when it is one."""
     for section, name in NEEDED_FIELDS:
         value = getattr(record, section).get(name)
-        if not isinstance(value, int):
-            return f"its record has {section}.{name} = {value!r}: not a whole number"
+        if isinstance(value, bool) or not isinstance(value, int):
+            return f"its record has {section}.{name} = {shorten(value)}: not a whole number"
+    for section, name in NUMBER_FIELDS:
+        value = getattr(record, section).get(name)
+        if value is not None and not is_number(value):
+            return f"its record has {section}.{name} = {shorten(value)}: not a number"
+    for section, name in TEXT_FIELDS:
+        value = (getattr(record, section) or {}).get(name)
+        if value is not None and not isinstance(value, str):
+            return f"its record has {section}.{name} = {shorten(value)}: not text"
     if _is_control(record):
         return "a control (unshared blocks, or wiring without a loop): no point of the law"
     if record.status == "diverged":
@@ -194,10 +210,12 @@ def _unfit(record: Record) -> str | None:
     final = [v for v in record.validation if v.recurrences == record.model.get("recurrences")]
     if not final:
         return "no validation at its own recurrence count"
-    loss = final[-1].loss
-    if loss is None or not np.isfinite(loss):
+    if final[-1].loss is None:
         return "its validation loss is not a finite number"
-    return None
+    return why_unfit(
+        {name: getattr(record, section)[name] for section, name in NEEDED_FIELDS}
+        | {"loss": final[-1].loss}
+    )
 
 
 def _is_control(record: Record) -> bool:
@@ -206,7 +224,7 @@ def _is_control(record: Record) -> bool:
     Taken for a looped or a plain run it would move phi by exactly what it is meant to separate.
     """
     model = record.model
-    wired = model.get("injection") not in (None, "none") or model.get("streams", 1) > 1
+    wired = model.get("injection") not in (None, "none") or model.get("streams") not in (None, 1)
     return model.get("shared") is False or (model["recurrences"] == 1 and wired)
 
 

@@ -113,5 +113,5 @@ def test_mistakes_are_named():
         compare(pool, "baseline", second="truncated", level=2)
     table = synthetic(budgets=(1e18, 1e19))
     apart = table[table["recurrences"] > 1].assign(recipe="new", level="3e+20 FLOPs")
-    with pytest.raises(UserError, match="no budget .* with looped runs in common"):
+    with pytest.raises(UserError, match=r"no budget .* with looped runs in common"):
         compare(RunPool(pd.concat([table, apart]), []), "baseline", second="new")

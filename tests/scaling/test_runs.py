@@ -1,5 +1,7 @@
 """Reading runs: each once, every omission named, one bad file never the end."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,6 +112,81 @@ def test_what_is_no_point_is_listed_with_its_reason(tmp_path):
         "run004": "no validation at its own recurrence count",
         "run005": "its record has params.n_rec = None: not a whole number",
     }
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"progress": {"step": "100"}}, "progress.step = 100: not a whole number"),
+        ({"progress": {"step": [1]}}, "progress.step = [1]"),
+        ({"progress": {"epochs": "half"}}, "progress.epochs = half: not a number"),
+        ({"progress": {"tokens": 0}}, "tokens is 0: not positive"),
+        ({"progress": {"tokens": -5}}, "tokens is -5: not positive"),
+        ({"progress": {"tokens": True}}, "progress.tokens = True: not a whole number"),
+        ({"run": ["a"]}, "run = "),
+        ({"recipe": {"a": 1}}, "recipe = "),
+        ({"recipe": None}, "recipe = None"),
+        ({"seed": [1]}, "seed = [1]: not a whole number"),
+        ({"params": {"n_rec": 1e30}}, "params.n_rec = 1e+30"),
+        ({"params": {"n_rec": 10**400}}, "n_rec is 1000"),
+        ({"params": {"n_once": 0, "n_rec": 0}}, "no parameters"),
+        ({"flops": {"budget": "1e18"}}, "flops.budget = 1e18: not a number"),
+        ({"flops": {"convention": ["paper"]}}, "flops.convention = "),
+        ({"model": {"recurrences": 0}}, "recurrences is 0: not positive"),
+        ({"model": {"recurrences": -2}}, "recurrences is -2: not positive"),
+        ({"loss": 1e300}, "loss is 1e+300: not between"),
+        ({"loss": 0}, "loss is 0: not positive"),
+        ({"loss": -1.5}, "loss is -1.5: not positive"),
+        ({"loss": "3.1"}, "3.1"),
+    ],
+    ids=str,
+)
+def test_one_damaged_record_never_stops_the_rest(tmp_path, change, words):
+    """A value of the wrong type or size in one run.json ended the fit of all others."""
+    for row in ROWS[:2]:
+        write_run(tmp_path / row["run"], record_of(row))
+    content = record_of(ROWS[2]).as_json()
+    for name, value in change.items():
+        if name == "loss":
+            content["validation"][-1]["loss"] = value
+        elif isinstance(content[name], dict):
+            content[name] |= value
+        else:
+            content[name] = value
+    for entry in content["validation"]:
+        entry["recurrences"] = content["model"]["recurrences"]
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "run.json").write_text(json.dumps(content))
+    pool = read_runs(tmp_path)
+    assert pool.table["run"].tolist() == ["run000", "run001"]
+    (left,) = pool.excluded
+    assert "run002" in left.run or "bad" in left.run
+    assert words in left.why
+
+
+def test_json_that_is_no_record_never_stops_the_rest(tmp_path):
+    """Infinity as a size, and nesting that exhausts the reader's stack, are named as well."""
+    write_run(tmp_path / "good", record_of(ROWS[0]))
+    home = write_run(tmp_path / "infinite", record_of(ROWS[1]))
+    text = (home / "run.json").read_text()
+    size = f'"n_rec": {ROWS[1]["n_rec"]}'
+    assert size in text
+    (home / "run.json").write_text(text.replace(size, '"n_rec": 1e400'))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "run.json").write_text("[" * 100_000)
+    pool = read_runs(tmp_path)
+    assert pool.table["run"].tolist() == ["run000"]
+    assert {why.split(":")[0] for why in reasons(pool).values()} == {
+        "its record has params.n_rec = inf",
+        "nested too deeply to be a record",
+    }
+
+
+def test_unknown_streams_are_no_control(tmp_path):
+    """model.streams null is a plain loop, not the end of the fit."""
+    model = {"recurrences": int(ROWS[0]["recurrences"]), "streams": None}
+    write_run(tmp_path / "a", record_of(ROWS[0], model=model))
+    assert len(read_runs(tmp_path).table) == 1
 
 
 @pytest.mark.parametrize(
@@ -264,6 +341,40 @@ def test_lines_that_cannot_be_fitted_are_named(tmp_path):
         "runs.csv:6": "recurrences is 2.5: not a whole number",
         "runs.csv:8": "loss is inf: not a finite number",
     }
+
+
+def test_sizes_that_overflow_are_named(tmp_path):
+    """1e308 parameters, twice, and a loss of 1e300 ended the fit of all other lines."""
+    path = tmp_path / "runs.csv"
+    lines = [
+        "recurrences,n_once,n_rec,tokens,loss",
+        "1,100,200,5000,3.1",
+        "2,1e308,1e308,5000,3.1",
+        "2,100,200,5000,1e300",
+    ]
+    path.write_text("\n".join(lines))
+    pool = read_runs(path)
+    assert len(pool.table) == 1
+    assert reasons(pool) == {
+        "runs.csv:3": "n_once is 1e308: not between 0 and 1e+18",
+        "runs.csv:4": "loss is 1e300: not between 1e-06 and 10000",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("recurrences,n_once,n_rec,tokens,loss\n1,2,3,4,5,\n1,2,3,4,6,\n", "more fields"),
+        ("recurrences,n_once,n_rec,tokens,loss,loss\n1,2,3,4,5,6\n", "more than one column loss"),
+        ("recurrences,n_once,n_rec,tokens,loss\n1,2,3,4,5\n1,2,3,4,5,6,7\n", "not a CSV table"),
+    ],
+)
+def test_a_table_of_another_shape_is_refused_in_one_line(tmp_path, text, words):
+    """Pandas took the first column for names, dropped the end of lines, or said so in two lines."""
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(UserError, match=words) as refusal:
+        read_runs(tmp_path / "a.csv")
+    assert "\n" not in str(refusal.value)
 
 
 def test_nothing_to_read_is_an_error_that_says_where(tmp_path):
