@@ -13,6 +13,7 @@ from looped.commands.phi import (
     ESTIMATORS,
     STDOUT,
     add_source_arguments,
+    check_options,
     read_pool,
     write_json,
 )
@@ -57,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from looped.scaling.compare import compare
 
+    check_options(arguments)
     pool = read_pool(arguments)
     result = compare(
         pool,

@@ -17,7 +17,10 @@ from looped.commands.phi import (
     STDOUT,
     add_fit_arguments,
     add_source_arguments,
+    check_options,
+    chosen_recipes,
     parse_fix,
+    published_recipe,
     read_pool,
     write_json,
 )
@@ -46,9 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--published",
         nargs="?",
-        choices=PUBLISHED,
-        const=PUBLISHED[0],
-        help="the published runs of this recipe instead of SOURCE (default: baseline)",
+        type=published_recipe,
+        const=True,
+        metavar="RECIPE",
+        help=f"the published runs instead of SOURCE, of recipe {' or '.join(PUBLISHED)} "
+        f"(default: {PUBLISHED[0]})",
     )
     parser.add_argument("--recipe", help="the recipe to fit (default: the only one)")
     parser.add_argument(
@@ -74,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from looped.scaling.equivalence import allocate, equivalent
 
+    check_options(arguments)
     if arguments.size is None and arguments.budget is None:
         raise UserError("nothing to do: give --size, --budget or both")
     size = None if arguments.size is None else parse_size(arguments.size)
@@ -152,26 +158,31 @@ def _phi(
     arguments: argparse.Namespace,
 ) -> "tuple[FitResult | None, float, tuple[float, float] | None]":
     """The fit, phi and its interval; no fit when phi was given."""
+    from looped.scaling.fit import FIXABLE, fit_law
+
     if arguments.phi is not None:
         if arguments.sources or arguments.published:
             raise UserError("--phi takes the place of a fit: leave out the runs")
+        for name in ("fix", "recipe", "convention", "fingerprint", "tokenizer"):
+            if getattr(arguments, name):
+                raise UserError(f"--phi takes the place of a fit: leave out --{name}")
+        low, high = FIXABLE["phi"]
+        if not low <= arguments.phi <= high:
+            raise UserError(f"--phi {arguments.phi:g} is not between {low:g} and {high:g}")
         return None, arguments.phi, None
-    from looped.scaling.fit import fit_law
     from looped.scaling.intervals import phi_intervals
 
+    fix = parse_fix(arguments.fix)
+    named = chosen_recipes(arguments, [arguments.recipe] if arguments.recipe else [])
     pool = read_pool(arguments)
-    names = (
-        [arguments.recipe or arguments.published]
-        if arguments.recipe or arguments.published
-        else pool.recipes
-    )
+    names = named or pool.recipes
     if len(names) > 1:
         raise UserError(f"several recipes, {', '.join(names)}: choose one with --recipe")
     fit = fit_law(
         pool.of_recipe(names[0], match_budgets=arguments.match_budgets),
         estimator=arguments.estimator,
         delta=arguments.delta,
-        fix=parse_fix(arguments.fix),
+        fix=fix,
     )
     if fit.phi is None:
         raise UserError(f"these runs cannot tell phi ({fit.faults[0]}): give --phi instead")

@@ -6,6 +6,7 @@ looped phi --published                    the published runs: no training needed
 """
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--published",
         nargs="?",
-        choices=PUBLISHED,
-        const=PUBLISHED[0],
-        help="fit the published runs of this recipe (arXiv 2604.21106) instead (default: baseline)",
+        type=published_recipe,
+        const=True,
+        metavar="RECIPE",
+        help="fit the published runs (arXiv 2604.21106) instead, of recipe "
+        f"{' or '.join(PUBLISHED)} (default: {PUBLISHED[0]})",
     )
     parser.add_argument(
         "--recipe", action="append", help="fit this recipe only; may be repeated (default: all)"
@@ -62,6 +65,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", metavar="FILE", help=f"write the result as JSON; {STDOUT} = standard output"
     )
     parser.add_argument("--out", metavar="DIR", type=Path, help="write figures into this directory")
+
+
+def published_recipe(text: str) -> str:
+    """The value of --published; anything else is likely a source that stands behind it."""
+    if text not in PUBLISHED:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no published recipe ({' or '.join(PUBLISHED)}); to fit runs of your own, "
+            "leave out --published"
+        )
+    return text
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,9 +134,10 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.scaling.analysis import analyse
     from looped.scaling.report import print_report
 
+    check_options(arguments)
     fix = parse_fix(arguments.fix)
     pool = read_pool(arguments)
-    names = arguments.recipe or ([arguments.published] if arguments.published else pool.recipes)
+    names = chosen_recipes(arguments, arguments.recipe or []) or pool.recipes
     analyses = {
         name: analyse(
             pool.of_recipe(name, match_budgets=arguments.match_budgets),
@@ -154,14 +168,81 @@ def run(arguments: argparse.Namespace) -> int:
 
 def parse_fix(texts: list[str]) -> dict[str, float]:
     """`["phi=1"]` -> {"phi": 1.0}."""
-    fix = {}
+    from looped.scaling.fit import check_fixed
+
+    fix: dict[str, float] = {}
     for text in texts:
-        name, _, value = text.partition("=")
+        name, _, written = text.partition("=")
+        name = name.strip()
         try:
-            fix[name.strip()] = float(value)
+            value = float(written)
         except ValueError:
             raise UserError(f"--fix {text}: write it as NAME=VALUE, such as phi=1") from None
+        try:
+            check_fixed(name, value)
+        except UserError as error:
+            raise UserError(f"--fix {text}: {error}") from error
+        if name in fix:
+            raise UserError(f"--fix {text}: {name} is held already, at {fix[name]:g}: name it once")
+        fix[name] = value
     return fix
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Refuse options that cannot be met before anything is read, fitted, printed or written.
+
+    For `looped phi`, `looped compare` and `looped equivalent`; each has some of them.
+    """
+    from looped.scaling.fit import check_delta
+    from looped.scaling.intervals import check_resampling
+
+    check_resampling(arguments.level, resamples=arguments.resamples, seed=arguments.seed)
+    check_delta(arguments.delta)
+    options = vars(arguments)
+    if options.get("coverage") is not None:
+        from looped.scaling.coverage import check_study
+
+        check_study(arguments.coverage, noise=arguments.noise, workers=arguments.workers)
+    elif options.get("noise") is not None:
+        raise UserError("--noise is that of a simulation: give --coverage too")
+    if arguments.json is not None and arguments.json != STDOUT:
+        check_file(Path(arguments.json), "--json")
+    if options.get("out") is not None:
+        check_folder(arguments.out, "--out")
+
+
+def check_file(path: Path, option: str) -> None:
+    """Refuse a file that cannot be written."""
+    if path.is_dir():
+        raise UserError(f"{option} {path} cannot be written: it is a directory")
+    if not path.parent.is_dir():
+        raise UserError(f"{option} {path} cannot be written: there is no directory {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"{option} {path} cannot be written: {path.parent} is read-only")
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Refuse a directory that cannot be made or written into; makes none."""
+    there = path
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        raise UserError(f"{option} {path} cannot be written: {there} is no directory")
+    if not os.access(there, os.W_OK):
+        raise UserError(f"{option} {path} cannot be written: {there} is read-only")
+
+
+def chosen_recipes(arguments: argparse.Namespace, named: list[str]) -> list[str]:
+    """Recipes of --recipe, else that of --published; empty where neither names one."""
+    published = arguments.published
+    if isinstance(published, str) and any(name != published for name in named):
+        raise UserError(
+            f"--published {published} and --recipe {' '.join(named)} name different recipes: "
+            "leave out one of them"
+        )
+    if named or not published:
+        return named
+    return [published if isinstance(published, str) else PUBLISHED[0]]
 
 
 def read_pool(arguments: argparse.Namespace) -> "RunPool":
@@ -172,6 +253,9 @@ def read_pool(arguments: argparse.Namespace) -> "RunPool":
     if arguments.published:
         if arguments.sources:
             raise UserError(f"--published stands alone: leave out {arguments.sources[0]}")
+        for name in ("convention", "fingerprint", "tokenizer"):
+            if getattr(arguments, name) is not None:
+                raise UserError(f"--published stands alone: leave out --{name}")
         return published_runs()
     if not arguments.sources:
         raise UserError("no runs given: name a directory, a .ckpt or .csv file, or --published")

@@ -54,6 +54,12 @@ def worlds(noise: float) -> tuple[World, World]:
     )
 
 
+NOISE_RANGE = (1e-6, 0.5)
+"""Nats; with more a simulated loss may well be negative."""
+
+MAX_WORKERS = 1024
+
+
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
     """How one interval fared in one world.
@@ -103,6 +109,23 @@ class _Task:
         return [(found[kind].low, found[kind].high) for kind in self.kinds]
 
 
+def check_study(data_sets: int, *, noise: float | None, workers: int) -> None:
+    """Refuse a study that cannot be made.
+
+    Raises:
+        UserError: fewer than one data set or worker, or noise beyond reason.
+    """
+    if data_sets < 1:
+        raise UserError(f"coverage over {data_sets} data sets: 400 or more tell something")
+    if not 1 <= workers <= MAX_WORKERS:
+        raise UserError(f"workers {workers} is not between 1 and {MAX_WORKERS}")
+    low, high = NOISE_RANGE
+    if noise is not None and not low <= noise <= high:
+        raise UserError(
+            f"noise {noise:g} is not between {low:g} and {high:g}: give nats, such as 0.010"
+        )
+
+
 def measure_coverage(
     fit: FitResult,
     *,
@@ -135,13 +158,8 @@ def measure_coverage(
         UserError: fewer than one data set or worker, noise that is not positive, or a fit without
             phi.
     """
-    if data_sets < 1:
-        raise UserError(f"coverage over {data_sets} data sets: 400 or more tell something")
-    if workers < 1:
-        raise UserError(f"workers {workers} is below 1: choose 1 or more")
+    check_study(data_sets, noise=noise, workers=workers)
     check_resampling(level, resamples=resamples, seed=seed)
-    if noise is not None and not noise > 0:
-        raise UserError(f"noise {noise} is not positive: give nats, such as 0.010")
     if fit.phi is None or "phi" in fit.held:
         raise UserError("coverage needs a fit that tells phi")
     assert fit.rmse is not None

@@ -5,7 +5,8 @@ the legend that no run has.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -34,6 +35,9 @@ MAX_PANELS = 12
 ALL_RUNS = "all runs"
 """The one panel of runs whose budgets are unknown, or too many for a panel each."""
 
+MAX_STEM = 100
+"""Characters of a recipe's name that its files bear."""
+
 DPI = 150
 CURVE_POINTS = 100
 HISTOGRAM_BINS = 40
@@ -50,6 +54,7 @@ def write_figures(analyses: Mapping[str, Analysis], folder: Path) -> Iterator[Pa
         The files, `RECIPE-isoflop.png` and so on, as they are written.
     """
     mpl.use("Agg")
+    stems = _stems(analyses)
     with sns.plotting_context(STYLE["context"], font_scale=STYLE["font_scale"]):
         for name, analysis in analyses.items():
             figures = {"isoflop": isoflop_figure(analysis.fit)}
@@ -60,9 +65,21 @@ def write_figures(analyses: Mapping[str, Analysis], folder: Path) -> Iterator[Pa
                 figures["phi"] = phi_figure(analysis)
             for kind, figure in figures.items():
                 figure.suptitle(f"{name}: {figure.get_suptitle()}")
-                path = folder / f"{name}-{kind}.png"
+                path = folder / f"{stems[name]}-{kind}.png"
                 figure.savefig(path, dpi=DPI, bbox_inches="tight")
                 yield path
+
+
+def _stems(names: Iterable[str]) -> dict[str, str]:
+    """What the files of each recipe begin with: its name, as far as that is safe and its own."""
+    stems: dict[str, str] = {}
+    for name in names:
+        plain = re.sub(r"[^\w.+=-]+", "_", name).lstrip(".")[:MAX_STEM] or "recipe"
+        stem, number = plain, 2
+        while stem in stems.values():
+            stem, number = f"{plain}-{number}", number + 1
+        stems[name] = stem
+    return stems
 
 
 def isoflop_figure(fit: FitResult) -> Figure:

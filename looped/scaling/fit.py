@@ -29,7 +29,11 @@ ESTIMATORS: tuple[str, ...] = get_args(Estimator)
 DEFAULT_DELTA = 1e-3
 """Of Huber's function, in units of log L: the paper's."""
 
-FIXABLE = ("phi", "alpha", "beta", "E")
+FIXABLE = {"phi": (-2.0, 3.0), "alpha": (0.01, 3.0), "beta": (0.01, 3.0), "E": (1e-3, 1e2)}
+"""Parameters that can be held, each with the smallest and largest value that makes sense."""
+
+DELTA_RANGE = (1e-6, 100.0)
+"""Of Huber's delta; at the upper end every residual is squared."""
 
 FAR_ABOVE_DELTA = 4.0
 """Noise over delta from which the fit is said to be in effect least absolute deviations (3.5 on the
@@ -144,8 +148,8 @@ def fit_law(
         Also for runs that cannot carry phi: then `identifiable` is false and `faults` says why.
 
     Raises:
-        UserError: an unknown estimator or parameter, a delta that is not positive, a missing column
-            or a value that is not a positive finite number.
+        UserError: an unknown estimator or parameter, a delta or a held value beyond reason, a
+            missing column or a run that cannot be fitted.
     """
     _check(runs, estimator, delta)
     held = _held(fix)
@@ -240,8 +244,7 @@ def cells_of(runs: pd.DataFrame) -> NDArray[np.intp]:
 def _check(runs: pd.DataFrame, estimator: str, delta: float) -> None:
     if estimator not in ESTIMATORS:
         raise UserError(f"estimator {estimator!r} is unknown: choose {' or '.join(ESTIMATORS)}")
-    if not delta > 0:
-        raise UserError(f"delta {delta} is not positive: choose one near the noise of log L")
+    check_delta(delta)
     missing = [name for name in RANGES if name not in runs]
     if missing:
         raise UserError(f"the table of runs lacks the column {missing[0]!r}")
@@ -251,13 +254,37 @@ def _check(runs: pd.DataFrame, estimator: str, delta: float) -> None:
             raise UserError(f"run {row} of the table cannot be fitted: its {why}")
 
 
+def check_delta(delta: float) -> None:
+    """Refuse a delta at which Huber's function cannot be told from a constant or overflows.
+
+    Raises:
+        UserError: naming it and the range.
+    """
+    low, high = DELTA_RANGE
+    if not low <= delta <= high:
+        raise UserError(
+            f"delta {delta:g} is not between {low:g} and {high:g}: choose one near the noise of "
+            "log L, such as 0.001"
+        )
+
+
+def check_fixed(name: str, value: float) -> None:
+    """Refuse a parameter that cannot be held, or not at this value.
+
+    Raises:
+        UserError: naming it and the range.
+    """
+    if name not in FIXABLE:
+        raise UserError(f"cannot fix {name!r}: choose {', '.join(FIXABLE)}")
+    low, high = FIXABLE[name]
+    if not low - 1e-9 <= value <= high + 1e-9:  # E comes back from a logarithm
+        raise UserError(f"cannot fix {name} at {value:g}: it lies between {low:g} and {high:g}")
+
+
 def _held(fix: Mapping[str, float] | None) -> dict[str, float]:
     held = {}
     for name, value in (fix or {}).items():
-        if name not in FIXABLE:
-            raise UserError(f"cannot fix {name!r}: choose {', '.join(FIXABLE)}")
-        if name != "phi" and not value > 0:
-            raise UserError(f"cannot fix {name} at {value}: it must be positive")
+        check_fixed(name, value)
         held["log_E" if name == "E" else name] = float(np.log(value)) if name == "E" else value
     return held
 

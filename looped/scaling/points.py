@@ -44,7 +44,8 @@ def is_number(value: Any) -> bool:
     """Whether a value is a finite number; true and false are none."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    return -float("inf") < value < float("inf")  # false for NaN, and exact for any int
+    number: Any = value  # typeshed gives Real no comparison with float
+    return bool(-float("inf") < number < float("inf"))  # false for NaN, exact for any int
 
 
 def shorten(value: Any) -> str:

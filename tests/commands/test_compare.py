@@ -75,6 +75,8 @@ def test_token_levels_are_not_called_budgets(capsys, tmp_path):
     [
         (("baseline",), "the following arguments are required: B"),
         (("baseline", "truncated"), "no runs given"),
+        (("baseline", "truncated", "--published", "--json", "no/a"), "there is no directory no"),
+        (("baseline", "truncated", "--published", "--level", "2"), "level 2.0 is not between"),
         (("baseline", "other", "--published"), "no run of recipe 'other'"),
         (("baseline", "baseline", "--published"), "cannot be compared with itself"),
         (("baseline", "truncated", "nowhere"), "nowhere: no such file"),

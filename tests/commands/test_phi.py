@@ -141,10 +141,25 @@ def test_a_doubtful_fit_is_no_bare_number(capsys, tmp_path):
         (("table.csv",), "table.csv lacks the column loss"),
         (("--published", "--fix", "phi"), "--fix phi: write it as NAME=VALUE"),
         (("--published", "--fix", "gamma=1"), "cannot fix 'gamma'"),
-        (("--published", "--delta", "-1"), "delta -1.0 is not positive"),
+        (("--published", "--delta", "-1"), "delta -1 is not between"),
         (("--published", "--level", "95"), "level 95.0 is not between 0 and 1"),
         (("--published", "--recipe", "x"), "no run of recipe 'x': there are baseline, truncated"),
-        (("--published", "other"), "invalid choice: 'other'"),
+        (("--published", "other"), "'other' is no published recipe (baseline or truncated)"),
+        (("--published", "table.csv"), "to fit runs of your own, leave out --published"),
+        (("--published", "truncated", "--recipe", "baseline"), "name different recipes"),
+        (("--published", "--tokenizer", "x"), "leave out --tokenizer"),
+        (("--published", "--fix", "phi=nan"), "--fix phi=nan: cannot fix phi at nan"),
+        (("--published", "--fix", "phi=1e9"), "it lies between -2 and 3"),
+        (("--published", "--fix", "alpha=1e300"), "it lies between 0.01 and 3"),
+        (("--published", "--fix", "phi=1", "--fix", "phi=0"), "held already, at 1"),
+        (("--published", "--delta", "1e-300"), "delta 1e-300 is not between"),
+        (("--published", "--coverage", "0", "--out", "new"), "coverage over 0 data sets"),
+        (("--published", "--coverage", "9", "--noise", "inf"), "noise inf is not between"),
+        (("--published", "--coverage", "9", "--workers", "0"), "workers 0 is not between"),
+        (("--published", "--noise", "0.1"), "give --coverage too"),
+        (("--published", "--json", "empty"), "it is a directory"),
+        (("--published", "--out", "new", "--json", "no/a.json"), "there is no directory no"),
+        (("--published", "--json", "new.json", "--out", "table.csv/x"), "is no directory"),
         (("empty", "--published"), "--published stands alone"),
         (("--published", "--json", "no/such/dir.json"), "cannot be written"),
         (("--published", "--out", "table.csv"), "--out table.csv cannot be written"),
@@ -156,8 +171,8 @@ def test_mistakes_are_one_line_and_status_2(capsys, tmp_path, monkeypatch, argum
     (tmp_path / "empty").mkdir()
     (tmp_path / "table.csv").write_text("recurrences,n_once,n_rec,tokens\n1,2,3,4\n")
     quick = QUICK if "--published" in arguments and arguments[0] != "empty" else ()
-    status, _, err = run(*arguments, *quick, capsys=capsys)
-    assert status == 2
+    status, out, err = run(*arguments, *quick, capsys=capsys)
+    assert (status, out) == (2, "")
     assert err.startswith("looped phi: error: ")
     assert err.count("\n") == 1
     assert words in err

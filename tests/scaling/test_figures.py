@@ -84,3 +84,15 @@ def test_a_fit_that_cannot_tell_phi_still_has_its_iso_flop_curves(tmp_path):
     """Too few runs for a law: the data are drawn, nothing else, and nothing is raised."""
     few = analyse(synthetic().iloc[[0, 1, 2]], resamples=10)
     assert [path.name for path in write_figures({"few": few}, tmp_path)] == ["few-isoflop.png"]
+
+
+def test_a_recipe_names_its_files_safely(tmp_path):
+    """A slash in a recipe's name wrote outside of --out, or ended in a traceback."""
+    analysis = analyse(synthetic().iloc[:2], resamples=10)
+    names = ["../a/b", "_a_b", "_a_b", "/", "x" * 300]
+    paths = list(write_figures(dict.fromkeys(names, analysis), tmp_path))
+    assert {path.parent for path in paths} == {tmp_path}
+    assert [path.name for path in paths[:3]] == [
+        *("_a_b-isoflop.png", "_a_b-2-isoflop.png", "_-isoflop.png")
+    ]
+    assert len(list(tmp_path.iterdir())) == 4

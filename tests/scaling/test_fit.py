@@ -212,9 +212,11 @@ def test_runs_without_cells_are_said_to_be_taken_as_independent():
     ("change", "options", "words"),
     [
         ({}, {"estimator": "magic"}, "'magic' is unknown: choose huber or least_squares"),
-        ({}, {"delta": 0.0}, "delta 0.0 is not positive"),
+        ({}, {"delta": 0.0}, "delta 0 is not between"),
+        ({}, {"delta": 1e-300}, "delta 1e-300 is not between"),
         ({}, {"fix": {"gamma": 1.0}}, "cannot fix 'gamma'"),
-        ({}, {"fix": {"alpha": -1.0}}, "must be positive"),
+        ({}, {"fix": {"alpha": -1.0}}, "cannot fix alpha at -1: it lies between"),
+        ({}, {"fix": {"phi": np.nan}}, "cannot fix phi at nan"),
         ({"loss": np.nan}, {}, "run 0 .* its loss is nan"),
         ({"tokens": 0}, {}, "run 0 .* its tokens is 0"),
     ],
