@@ -31,6 +31,8 @@ COMMANDS = {
     "demo": "all of it on this machine's CPU in minutes",
 }
 
+COMMANDS_WITH_ACTIONS = {"sweep"}
+
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 
@@ -76,7 +78,10 @@ def _run(command: str, arguments: list[str]) -> int:
             allow_abbrev=False,
         )
         module.add_arguments(parser)
-        return int(module.run(parser.parse_args(arguments)))
+        # Intermixed, so that sources may follow options; argparse cannot do that with actions.
+        intermixed = command not in COMMANDS_WITH_ACTIONS
+        parse = parser.parse_intermixed_args if intermixed else parser.parse_args
+        return int(module.run(parse(arguments)))
     raise UserError(_unknown(command))
 
 

@@ -9,6 +9,7 @@ With --budget: the best size, tokens and loss at that recurrence count, by the f
 
 import argparse
 import re
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -175,6 +176,8 @@ def _phi(
     fix = parse_fix(arguments.fix)
     named = chosen_recipes(arguments, [arguments.recipe] if arguments.recipe else [])
     pool = read_pool(arguments)
+    for warning in pool.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     names = named or pool.recipes
     if len(names) > 1:
         raise UserError(f"several recipes, {', '.join(names)}: choose one with --recipe")

@@ -12,6 +12,7 @@ from looped.errors import UserError
 from looped.scaling.huber import NORMAL_EFFICIENCY, noise_scale
 from looped.scaling.identifiability import (
     HELD_BETA,
+    MIN_SPARE_RUNS,
     Conditioning,
     conditioning,
     design_faults,
@@ -182,7 +183,7 @@ def fit_law(
         "cells": cells,
         "design": design,
     }
-    if len(runs) < num_free:
+    if len(runs) < num_free + MIN_SPARE_RUNS:
         return FitResult(
             identifiable=False,
             faults=tuple(faults),

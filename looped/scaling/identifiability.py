@@ -78,7 +78,10 @@ def design_faults(runs: pd.DataFrame, *, num_free: int, held: Mapping[str, float
     faults = []
     needed = num_free + MIN_SPARE_RUNS
     if len(runs) < needed:
-        faults.append(f"{len(runs)} runs for {num_free} parameters: at least {needed} are needed")
+        law = f" (six, less {', '.join(sorted(map(_plain, held)))}, held)" if held else ""
+        faults.append(
+            f"{len(runs)} runs for {num_free} parameters{law}: at least {needed} are needed"
+        )
     if "phi" in held:
         return faults
     counts = sorted(int(r) for r in runs["recurrences"].unique())
@@ -99,6 +102,11 @@ def design_faults(runs: pd.DataFrame, *, num_free: int, held: Mapping[str, float
     if sizes.apply(levels).max() < 2:
         faults.append("a single width at every recurrence count")
     return faults
+
+
+def _plain(name: str) -> str:
+    """log_E as a reader knows it."""
+    return name.removeprefix("log_")
 
 
 def _ratio_spread(runs: pd.DataFrame) -> float:

@@ -70,6 +70,15 @@ def test_token_levels_are_not_called_budgets(capsys, tmp_path):
     assert "equal budget" not in out
 
 
+def test_sources_may_follow_options(capsys):
+    """`looped compare A B --resamples 20 runs.csv` was refused as an unknown argument."""
+    status, out, _ = run(
+        "baseline", "truncated", "--resamples", "20", RUNS_FILE, "--seed", "1", capsys=capsys
+    )
+    assert status == 0
+    assert "truncated: phi = 0.378" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -113,6 +113,12 @@ def test_too_few_runs_say_so_without_a_number(capsys, tmp_path):
     assert "phi cannot be told from these 4 runs" in out
     assert "because: 4 runs for 6 parameters: at least 8 are needed" in out
     assert "phi =" not in out
+    assert "best fit" not in out
+    TABLE.iloc[:107:15][["recurrences", "n_once", "n_rec", "tokens", "loss"]].iloc[:7].to_csv(
+        tmp_path / "seven.csv", index=False
+    )
+    _, seven, _ = run(tmp_path / "seven.csv", capsys=capsys)
+    assert "phi cannot be told from these 7 runs\n" in seven
     fit = json.loads(target.read_text())["recipes"]["baseline"]
     assert fit["identifiable"] is False
     assert (fit["phi"]["value"], fit["phi"]["ci"], fit["objective"]) == (None, None, None)

@@ -145,9 +145,19 @@ def test_what_the_data_cannot_carry_is_not_a_number(table, words):
 
 
 def test_too_few_runs_are_not_even_fitted():
-    """Fewer runs than parameters: every number of the result is null."""
-    fit = fit_law(synthetic().iloc[[0, 30, 60]])
-    assert (fit.law, fit.objective, fit.r2, fit.rmse, fit.optimum) == (None,) * 5
+    """Fewer runs than parameters + 2: a number all the same would be taken for an answer."""
+    for rows in ([0, 30, 60], [0, 20, 25, 40, 60, 75, 90]):
+        fit = fit_law(synthetic().iloc[rows])
+        assert (fit.law, fit.objective, fit.r2, fit.rmse, fit.optimum) == (None,) * 5
+
+
+def test_the_fault_says_why_parameters_are_fewer():
+    """Without it 5 parameters of a law that has 6 look like a mistake."""
+    table = synthetic(token_counts=(5e9, 2e10)).iloc[[0, 5, 10, 20]]
+    (fault, *_) = fit_law(table).faults
+    assert fault == "4 runs for 5 parameters (six, less beta, held): at least 7 are needed"
+    (fault, *_) = fit_law(table, fix={"E": 1.5}).faults
+    assert fault.startswith("4 runs for 4 parameters (six, less E, beta, held)")
 
 
 def test_a_parameter_at_its_bound_is_a_fault():
