@@ -44,6 +44,9 @@ NEEDED_FIELDS = (
 )
 """Sections and fields of a record without which its run is no point."""
 
+LARGEST = 1e40
+"""Far beyond the FLOPs of any run, and small enough to compute with."""
+
 NUMBER_FIELDS = (
     *(("flops", "budget"), ("flops", "per_token"), ("model", "width")),
     *(("params", "injection"), ("progress", "epochs")),
@@ -194,8 +197,8 @@ def _unfit(record: Record) -> str | None:
             return f"its record has {section}.{name} = {shorten(value)}: not a whole number"
     for section, name in NUMBER_FIELDS:
         value = getattr(record, section).get(name)
-        if value is not None and not is_number(value):
-            return f"its record has {section}.{name} = {shorten(value)}: not a number"
+        if value is not None and not (is_number(value) and abs(value) <= LARGEST):
+            return f"its record has {section}.{name} = {shorten(value)}: no number, or too large"
     for section, name in TEXT_FIELDS:
         value = (getattr(record, section) or {}).get(name)
         if value is not None and not isinstance(value, str):

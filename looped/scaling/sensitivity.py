@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from looped.scaling.fit import DEFAULT_DELTA, FitResult, fit_law
+from looped.scaling.fit import DEFAULT_DELTA, DELTA_RANGE, FitResult, fit_law
 from looped.scaling.huber import NORMAL_EFFICIENCY, noise_scale
 
 FEW_STARTS = 5
@@ -58,11 +58,11 @@ def _refits(fit: FitResult) -> Iterator[tuple[str, FitResult]]:
     if np.isfinite(fit.delta):
         yield "least squares on log L", refit(runs, estimator="least_squares")
         fitting = float(f"{NORMAL_EFFICIENCY * noise_scale(fit.residuals):.1g}")
-        if fitting not in (0.0, fit.delta):
+        if fitting != fit.delta and DELTA_RANGE[0] <= fitting <= DELTA_RANGE[1]:
             yield f"delta {fitting:g}, which fits the noise", refit(runs, delta=fitting)
     else:
         yield f"Huber, delta {DEFAULT_DELTA:g}", refit(runs, estimator="huber", delta=DEFAULT_DELTA)
-    if "n_injection" in runs and (runs["n_injection"].fillna(-1) >= 0).all():
+    if "n_injection" in runs and runs["n_injection"].fillna(-1).between(0, runs["n_once"]).all():
         moved = runs.assign(
             n_once=runs["n_once"] - runs["n_injection"],
             n_rec=runs["n_rec"] + runs["n_injection"],

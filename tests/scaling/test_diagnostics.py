@@ -185,3 +185,11 @@ def test_an_unknown_injection_is_not_moved(fit):
     changes = {row.change for row in sensitivity(bare)}
     assert "injection counted in N_rec" not in changes
     assert "without runs of uncertain quality" not in changes
+
+
+def test_sensitivity_makes_no_run_that_cannot_be_fitted():
+    """More injection parameters than N_once, or noise below any delta, ended the whole fit."""
+    table = synthetic().assign(n_injection=1e12)
+    changes = [row.change for row in sensitivity(fit_law(table, polish=1))]
+    assert "least squares on log L" in changes
+    assert not any("injection" in change or "fits the noise" in change for change in changes)

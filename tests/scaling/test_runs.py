@@ -119,7 +119,7 @@ def test_what_is_no_point_is_listed_with_its_reason(tmp_path):
     [
         ({"progress": {"step": "100"}}, "progress.step = 100: not a whole number"),
         ({"progress": {"step": [1]}}, "progress.step = [1]"),
-        ({"progress": {"epochs": "half"}}, "progress.epochs = half: not a number"),
+        ({"progress": {"epochs": "half"}}, "progress.epochs = half: no number"),
         ({"progress": {"tokens": 0}}, "tokens is 0: not positive"),
         ({"progress": {"tokens": -5}}, "tokens is -5: not positive"),
         ({"progress": {"tokens": True}}, "progress.tokens = True: not a whole number"),
@@ -130,7 +130,8 @@ def test_what_is_no_point_is_listed_with_its_reason(tmp_path):
         ({"params": {"n_rec": 1e30}}, "params.n_rec = 1e+30"),
         ({"params": {"n_rec": 10**400}}, "n_rec is 1000"),
         ({"params": {"n_once": 0, "n_rec": 0}}, "no parameters"),
-        ({"flops": {"budget": "1e18"}}, "flops.budget = 1e18: not a number"),
+        ({"flops": {"budget": "1e18"}}, "flops.budget = 1e18: no number"),
+        ({"flops": {"budget": 10**400}}, "flops.budget = 1000"),
         ({"flops": {"convention": ["paper"]}}, "flops.convention = "),
         ({"model": {"recurrences": 0}}, "recurrences is 0: not positive"),
         ({"model": {"recurrences": -2}}, "recurrences is -2: not positive"),
