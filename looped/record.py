@@ -120,7 +120,7 @@ class Record:
             raise RecordError(f"unknown status {known['status']!r}")
         for name, kinds in _KINDS.items():
             if not isinstance(known[name], kinds):
-                raise RecordError(f"its {name} is {known[name]!r}")
+                raise RecordError(f"its record has {name} = {known[name]!r}")
         for entry in known["validation"]:
             if not isinstance(entry.loss, float | int | None):
                 raise RecordError(f"a validation loss is {entry.loss!r}")

@@ -119,9 +119,9 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path):
         ({"status": "fine"}, "'fine'"),
         ({"validation": [{"step": 1}]}, "lacks"),
         ({"validation": None}, "lacks"),
-        ({"model": [1]}, "its model is"),
-        ({"recipe": None}, "its recipe is None"),
-        ({"data": "text"}, "its data is"),
+        ({"model": [1]}, "has model = "),
+        ({"recipe": None}, "has recipe = None"),
+        ({"data": "text"}, "has data = "),
         ({"validation": [a_record().as_json()["validation"][0] | {"loss": "3"}]}, "loss is '3'"),
     ],
 )
