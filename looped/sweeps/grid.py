@@ -131,6 +131,8 @@ def make_grid(content: dict[str, Any]) -> Grid:
     for name in ("recurrences", "seeds"):
         if name in content:
             values[name] = _list(name, content[name])
+            if name == "seeds" and min(values[name]) < 0:
+                raise UserError(f"seeds: {min(values[name])} is negative: choose 0 or more")
     for name in ("budgets", "tokens"):
         if name in content:
             values[name] = _widths_by_horizon(name, content[name], values["recurrences"])
@@ -177,6 +179,17 @@ def _widths_by_horizon(name: str, value: Any, recurrences: tuple[int, ...]) -> d
     return result
 
 
+# Model arguments that follow from the grid's own keys.
+GRID_ARGUMENTS = (
+    "recurrences",
+    "width",
+    "num_heads",
+    "prelude_layers",
+    "recurrent_layers",
+    "coda_layers",
+)
+
+
 def _recipes(value: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(value, dict) or not value:
         raise UserError("recipes: is not a mapping of names to model arguments")
@@ -185,4 +198,10 @@ def _recipes(value: Any) -> dict[str, dict[str, Any]]:
             raise UserError(f"recipes: {name!r} cannot be part of a file name: use letters, digits")
         if not isinstance(arguments, dict):
             raise UserError(f"recipes {name}: {arguments!r} is not a mapping of model arguments")
+        for argument in arguments:
+            if argument in GRID_ARGUMENTS:
+                raise UserError(
+                    f"recipes {name}: {argument} is the grid's to set, for the runs of a cell "
+                    "differ in nothing else than the recipe"
+                )
     return {str(name): dict(arguments) for name, arguments in value.items()}
