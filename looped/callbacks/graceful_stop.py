@@ -38,7 +38,9 @@ class GracefulStop(Callback):
     A second signal does what it would have done without this callback. With several processes the
     signal is looked for at the logging interval, where all of them agree on it.
 
-    A SLURM job of one process is left to Lightning's own requeueing. One of several is not:
+    A SLURM job of one process is left to Lightning's own requeueing, which is only held back to
+    the end of the step: a checkpoint in the middle of one would miss its tokens. One of several is
+    not left to it:
     Lightning's handlers communicate wherever the signal finds them, so that one process may wait
     in a step and another in the handler, for ever. The batch file requeues such a job
     (docs/multi-node.md).
@@ -48,6 +50,8 @@ class GracefulStop(Callback):
         self._signum: int | None = None
         self._seen_step = 0
         self._before: dict[int, Any] = {}
+        self._requeue: Any = None  # Lightning's handler of SIGUSR1
+        self._requeue_asked = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -76,6 +80,12 @@ class GracefulStop(Callback):
             # Lightning has put its own handler before ours, which would end the run in the middle
             # of accumulated batches. It restores what it found when training is over.
             signal.signal(signal.SIGTERM, self._notice)
+        if _lightning_requeues() and callable(signal.getsignal(signal.SIGUSR1)):
+            self._requeue = signal.getsignal(signal.SIGUSR1)
+            signal.signal(signal.SIGUSR1, self._notice_requeue)
+
+    def _notice_requeue(self, signum: int, frame: FrameType | None) -> None:
+        self._requeue_asked = True
 
     @override
     def on_train_batch_end(
@@ -90,6 +100,9 @@ class GracefulStop(Callback):
         if step == self._seen_step:  # in the middle of accumulated batches
             return
         self._seen_step = step
+        if self._requeue_asked:
+            self._requeue_asked = False
+            self._requeue(signal.SIGUSR1, None)
         signum = self._signum or 0
         if trainer.world_size > 1:
             if step % max(trainer.log_every_n_steps, 1):  # type: ignore[attr-defined]
