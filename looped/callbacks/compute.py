@@ -83,7 +83,7 @@ class Compute(Callback):
         self.tokens += tokens
         self.train_flops += tokens * self.flops_per_token
         assert isinstance(pl_module, LoopedLM)
-        every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # 0 = never
+        every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # a connector sets it; 0 = never
         ends = pl_module.plan is not None and trainer.global_step >= pl_module.plan.steps
         if ends or (every and trainer.global_step % every == 0):
             self._log(pl_module)

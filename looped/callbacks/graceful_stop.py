@@ -105,7 +105,7 @@ class GracefulStop(Callback):
             self._requeue(signal.SIGUSR1, None)
         signum = self._signum or 0
         if trainer.world_size > 1:
-            if step % max(trainer.log_every_n_steps, 1):  # type: ignore[attr-defined]
+            if step % max(trainer.log_every_n_steps, 1):  # type: ignore[attr-defined]  # a connector sets it
                 return
             # one process may have the signal and another not yet: all end with the same status
             noticed = torch.tensor(signum, device=pl_module.device)

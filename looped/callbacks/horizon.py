@@ -10,7 +10,7 @@ from lightning.pytorch.utilities import rank_zero_info, rank_zero_warn
 from typing_extensions import override
 
 from looped.callbacks.compute import Compute
-from looped.callbacks.lookup import callback_of
+from looped.callbacks.lookup import callback_of, of_data
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
 from looped.training_plan import TrainingPlan, plan_training
@@ -73,7 +73,7 @@ class Horizon(Callback):
             f"Plan: {plan.steps:,} steps of {plan.tokens_per_step:,} tokens = {plan.tokens:,} "
             f"tokens, {plan.train_flops:.3g} FLOPs"
         )
-        rows: int | None = getattr(trainer.datamodule, "train_rows", None)  # type: ignore[attr-defined]
+        rows: int | None = of_data(trainer, "train_rows")
         if rows is not None:
             assert isinstance(pl_module, LoopedLM)
             epochs = plan.tokens / (rows * pl_module.architecture.seq_len)
@@ -108,7 +108,7 @@ class Horizon(Callback):
 
 def _rows_per_step(trainer: Trainer) -> int:
     """Training rows per optimizer step over all processes and accumulated batches."""
-    batch_size: int | None = getattr(trainer.datamodule, "batch_size", None)  # type: ignore[attr-defined]
+    batch_size: int | None = of_data(trainer, "batch_size")
     if batch_size is None:
         raise UserError(
             "the horizon needs to know the rows per batch: give the trainer a data module with "

@@ -1,6 +1,6 @@
-"""How one measuring callback finds another: by its class, in the trainer's list."""
+"""How a measuring callback finds another, or the data: through the trainer."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lightning.pytorch import Callback, Trainer
 
@@ -19,3 +19,9 @@ def callback_of(trainer: Trainer, kind: type[CallbackT]) -> CallbackT:
         if isinstance(callback, kind):
             return callback
     raise UserError(f"the trainer lacks the callback {kind.__name__}: add it to `callbacks`")
+
+
+def of_data(trainer: Trainer, name: str, default: Any = None) -> Any:
+    """An attribute of the trainer's data module; the default where either is missing."""
+    data = trainer.datamodule  # type: ignore[attr-defined]  # set by a connector
+    return getattr(data, name, default)

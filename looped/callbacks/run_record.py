@@ -17,7 +17,7 @@ from looped import __version__
 from looped.callbacks.compute import Compute
 from looped.callbacks.divergence import Divergence
 from looped.callbacks.horizon import Horizon
-from looped.callbacks.lookup import callback_of
+from looped.callbacks.lookup import callback_of, of_data
 from looped.callbacks.validation_loss import ValidationLoss
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
@@ -130,9 +130,8 @@ class RunRecord(Callback):
         plan = callback_of(trainer, Horizon).plan
         assert plan is not None
         seed = os.environ.get("PL_GLOBAL_SEED")
-        data = trainer.datamodule  # type: ignore[attr-defined]
-        describe = getattr(data, "describe", None)
-        epoch_tokens = getattr(data, "train_rows", 0) * architecture.seq_len
+        describe = of_data(trainer, "describe")
+        epoch_tokens = of_data(trainer, "train_rows", 0) * architecture.seq_len
         return Record(
             run=self.name,
             recipe=self.recipe,

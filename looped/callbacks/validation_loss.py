@@ -9,7 +9,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from looped.callbacks.compute import Compute
-from looped.callbacks.lookup import callback_of
+from looped.callbacks.lookup import callback_of, of_data
 from looped.callbacks.token_loss import TokenLoss
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
@@ -44,7 +44,7 @@ class ValidationLoss(Callback):
         if stage != "fit":
             return
         assert isinstance(pl_module, LoopedLM)
-        if trainer.limit_val_batches != 1.0 and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+        if trainer.limit_val_batches != 1.0 and not trainer.fast_dev_run:  # type: ignore[attr-defined]  # a connector sets it
             raise UserError(
                 f"trainer.limit_val_batches {trainer.limit_val_batches}: the loss that phi is "
                 "fitted to needs all validation rows; leave the option out"
@@ -65,7 +65,7 @@ class ValidationLoss(Callback):
     def _start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._metric = self._metric.to(pl_module.device)
         self._metric.reset()
-        known: Tensor | None = getattr(trainer.datamodule, "token_bytes", None)  # type: ignore[attr-defined]
+        known: Tensor | None = of_data(trainer, "token_bytes")
         self._token_bytes = None if known is None else known.to(pl_module.device)
 
     def _add(self, outputs: Any) -> None:

@@ -18,6 +18,7 @@ from looped.atomic_write import write_atomically
 from looped.errors import UserError
 from looped.optimizers.learning_rates import LearningRates
 from looped.parser_errors import one_line
+from looped.yaml_mapping import read_mapping
 
 # What `fit` takes under --model beside the architecture; it changes nothing that is counted.
 TRAINING_ARGUMENTS = (
@@ -79,15 +80,11 @@ def _write(path: Path, counts: dict[str, Any]) -> None:
 
 def _model_section(path: Path) -> dict[str, Any]:
     """The architecture's part of a configuration's `model` section."""
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"--config {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"--config {path}: not YAML: {' '.join(str(error).split())}") from error
-    section = content.get("model") if isinstance(content, dict) else None
+        content = read_mapping(path)
+    except UserError as error:
+        raise UserError(f"--config {path}: {error}") from error
+    section = content.get("model")
     if not isinstance(section, dict):
         raise UserError(f"--config {path}: has no section `model`")
     known = _dotted((*ARCHITECTURE_ARGUMENTS, *TRAINING_ARGUMENTS))

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from looped.record import RUN_FILE, Record, RecordError, read_checkpoint, read_run_file
+from looped.record import (
+    CHECKPOINT_DIR,
+    RUN_FILE,
+    Record,
+    RecordError,
+    read_checkpoint,
+    read_run_file,
+)
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.points import shorten
 
 CHECKPOINT_SUFFIX = ".ckpt"
-CHECKPOINT_DIR = "checkpoints"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from looped.architecture import CONVENTIONS, Architecture, Convention
 from looped.errors import UserError
-from looped.sweeps.grid import read_mapping
+from looped.yaml_mapping import read_mapping
 
 SINGLE_PROCESS = (None, "auto", "single_device")
 

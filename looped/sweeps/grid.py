@@ -20,10 +20,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from looped.errors import UserError
 from looped.parser_errors import one_line
+from looped.yaml_mapping import read_mapping
 
 HALF = "half"  # truncation_depth: half  means  ceil(r / 2)
 REQUIRED = ("base", "out", "effective_depth", "prelude_layers", "coda_layers", "recurrences")
@@ -90,23 +89,6 @@ def read_grid(path: Path) -> Grid:
         return make_grid(read_mapping(path))
     except UserError as error:
         raise UserError(f"grid {path}: {error}") from error
-
-
-def read_mapping(path: Path) -> dict[str, Any]:
-    """The content of a YAML file that maps keys to values.
-
-    Raises:
-        UserError: unreadable, not YAML, or something else; the message leaves the file unnamed.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(str(error.strerror)) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise UserError("is not a mapping of keys to values")
-    return content
 
 
 def make_grid(content: dict[str, Any]) -> Grid:
