@@ -182,7 +182,7 @@ def memory(directory: Path, megabytes: int) -> None:
     """Greatest memory of `looped prepare` on a source of this size, in a process of its own."""
     with (directory / "source.jsonl").open("wb") as stream:
         stream.writelines(made_up_lines(megabytes))
-    command = [sys.executable, "-m", "looped.cli", "prepare", "--source", "jsonl"]
+    command = [sys.executable, "-m", "looped", "prepare", "--source", "jsonl"]
     command += ["--paths", str(directory / "source.jsonl"), "--out", str(directory / "large")]
     command += ["--seq_len", "2048", "--tokenizer", "bpe:4096", "--packing", "best_fit"]
     start = time.perf_counter()

@@ -22,7 +22,7 @@ LIMITS_S = {"looped phi --help": 1.0, "looped phi --published": 10.0, "200 MB ch
 def command_s(*arguments: str) -> float:
     """Wall-clock seconds of one command in a fresh process."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "looped.cli", *arguments]
+    command = [sys.executable, "-m", "looped", *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started
 

@@ -104,7 +104,3 @@ def _unknown(command: str) -> str:
     nearest = difflib.get_close_matches(command, names, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else f"choose {', '.join(names)}"
     return f"unknown command {command!r}: {hint}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

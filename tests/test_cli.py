@@ -9,7 +9,7 @@ from looped import cli
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "looped.cli", *arguments], capture_output=True, text=True
+        [sys.executable, "-m", "looped", *arguments], capture_output=True, text=True
     )
 
 

@@ -321,7 +321,7 @@ def test_an_interrupted_run_resumes_bit_for_bit(
         [
             sys.executable,
             "-m",
-            "looped.cli",
+            "looped",
             "fit",
             *arguments,
             f"--config={slow}",
@@ -370,7 +370,7 @@ def test_a_job_that_slurm_requeues_goes_on_by_itself(config, tmp_path, monkeypat
     environment["PATH"] = f"{commands}:{environment['PATH']}"
     slow = tmp_path / "slow.yaml"
     slow.write_text("trainer: {callbacks: [{class_path: tests.test_training.Sleep}]}\n")
-    command = [sys.executable, "-m", "looped.cli", "fit", f"--config={config}", f"--config={slow}"]
+    command = [sys.executable, "-m", "looped", "fit", f"--config={config}", f"--config={slow}"]
     process = subprocess.Popen(command, env=environment)
     run = tmp_path / "run"
     wait_for(run / "checkpoints" / "last.ckpt", process)

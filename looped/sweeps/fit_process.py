@@ -30,7 +30,7 @@ class FitProcess:
             before = signal.signal(signal.SIGUSR2, signal.SIG_IGN)
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "looped.cli", "fit", *arguments],
+                    [sys.executable, "-m", "looped", "fit", *arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,

@@ -21,7 +21,7 @@ from tests.test_training import VOCAB, assert_equal, state
 pytestmark = pytest.mark.slow
 
 STRATEGIES = ROOT / "configs" / "strategies"
-FIT = ["-m", "looped.cli", "fit"]
+FIT = ["-m", "looped", "fit"]
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,7 @@ def test_a_mistake_in_the_base_is_one_line_per_run(write_grid, tmp_path, capsys)
 def test_a_killed_sweep_goes_on_where_it_was(write_grid, tmp_path):
     """SIGKILL to the launcher ends its workers; the next call resumes and completes every run."""
     grid = write_grid(tokens={"6.4e3": [8, 16]})
-    command = [sys.executable, "-m", "looped.cli", "sweep", "run", str(grid), "--jobs", "2"]
+    command = [sys.executable, "-m", "looped", "sweep", "run", str(grid), "--jobs", "2"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     sweep = tmp_path / "sweep"
     _wait_for(lambda: list(sweep.glob("*/checkpoints/last.ckpt")), process)
@@ -172,7 +172,7 @@ def _working_in(pid: str, directory) -> bool:
 def test_ctrl_c_once_writes_checkpoints(write_grid, tmp_path):
     """SIGINT to the launcher: each run at hand stops at a step that its checkpoint holds; 130."""
     grid = write_grid({"checkpoints": {"every_n_steps": 10**6}}, tokens={"6.4e5": [8, 16]})
-    command = [sys.executable, "-m", "looped.cli", "sweep", "run", str(grid), "--jobs", "2"]
+    command = [sys.executable, "-m", "looped", "sweep", "run", str(grid), "--jobs", "2"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     _wait_for(lambda: len(list((tmp_path / "sweep").glob("*/run.json"))) == 2, process)
     process.send_signal(signal.SIGINT)
@@ -213,7 +213,7 @@ def test_ctrl_c_twice_ends_it_now(write_grid, tmp_path):
 def test_two_launchers_share_the_work(write_grid, tmp_path):
     """Each run is trained once, by one of them; both end when all is done."""
     grid = write_grid(tokens={"6.4e2": [8, 16]})
-    command = [sys.executable, "-m", "looped.cli", "sweep", "run", str(grid)]
+    command = [sys.executable, "-m", "looped", "sweep", "run", str(grid)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate(timeout=120)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
