@@ -113,8 +113,11 @@ def make_grid(content: dict[str, Any]) -> Grid:
     for name in ("recurrences", "seeds"):
         if name in content:
             values[name] = _list(name, content[name])
-            if name == "seeds" and min(values[name]) < 0:
-                raise UserError(f"seeds: {min(values[name])} is negative: choose 0 or more")
+            least = {"recurrences": 1, "seeds": 0}[name]
+            if min(values[name]) < least:
+                raise UserError(
+                    f"{name}: {min(values[name])} is below {least}: choose {least} or more"
+                )
     for name in ("budgets", "tokens"):
         if name in content:
             values[name] = _widths_by_horizon(name, content[name], values["recurrences"])
@@ -144,13 +147,11 @@ def _widths_by_horizon(name: str, value: Any, recurrences: tuple[int, ...]) -> d
     result: dict[float, Widths] = {}
     for key, widths in value.items():
         try:
-            horizon = float(key)  # YAML reads 1e12 as text
+            horizon = float(key)  # YAML 1.1 reads 1e12 as text
         except (TypeError, ValueError):
             raise UserError(f"{name}: {key!r} is not a number") from None
         if not 0 < horizon < float("inf"):
             raise UserError(f"{name}: {key} must be positive")
-        if horizon in result:
-            raise UserError(f"{name}: {key} is given twice")
         if not isinstance(widths, dict):
             result[horizon] = _list(f"{name} {key}", widths)
             continue

@@ -119,7 +119,7 @@ def _model_arguments(
     grid: Grid, base: Base, *, recipe: str, recurrences: int, width: int
 ) -> dict[str, Any]:
     looping = grid.effective_depth - grid.prelude_layers - grid.coda_layers
-    if recurrences < 1 or looping < recurrences or looping % recurrences:
+    if looping < recurrences or looping % recurrences:
         raise UserError(
             f"{grid.effective_depth} - {grid.prelude_layers} - {grid.coda_layers} = "
             f"{looping} looping layers do not divide into {recurrences} recurrences: change "

@@ -32,18 +32,18 @@ def test_widths_of_each_recurrence_count(write_grid):
         ({"tokens": {"-1": [8]}}, "-1 must be positive"),
         ({"tokens": {"1e3": 8}}, "is not a list"),
         ({"tokens": [8]}, "is not a mapping"),
-        ({"tokens": {"1e3": [8], "1000": [16]}}, "is given twice"),
         ({"tokens": {"1e3": {4: [8]}}}, "4 is not among recurrences [1, 2]"),
         ({"tokens": {"1e3": {1: 8}}}, "tokens 1e3, r = 1: 8 is not a list"),
         ({"min_steps": "few"}, "min_steps: 'few'"),
         ({"recurrences": []}, "recurrences: []"),
         ({"recurrences": [1, 1]}, "names one value twice"),
+        ({"recurrences": [0, 4]}, "recurrences: 0 is below 1: choose 1 or more"),
         ({"recurrences": ["two"]}, "'two' is not a whole number"),
         ({"effective_depth": 4.5}, "effective_depth: 4.5"),
         ({"recipes": {"odd": 3}}, "recipes odd: 3"),
         ({"recipes": {"odd": {"recurrences": 2}}}, "recurrences is the grid's to set"),
         ({"recipes": {"odd": {"width": 64}}}, "width is the grid's to set"),
-        ({"seeds": [-1]}, "seeds: -1 is negative"),
+        ({"seeds": [-1]}, "seeds: -1 is below 0: choose 0 or more"),
         ({"recipes": []}, "recipes: is not a mapping"),
         ({"recipes": {"a/b": {}}}, "recipes: 'a/b' cannot be part of a file name"),
     ],
@@ -63,3 +63,24 @@ def test_unreadable_files(tmp_path):
         (tmp_path / "bad.yaml").write_text(text)
         with pytest.raises(UserError, match=words):
             read_grid(tmp_path / "bad.yaml")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("out:", "seeds: [0]\nseeds: [1]\nout:", "the key seeds on line"),
+        ("6.4e2:", "6.4e+2: [8]\n  640:", "the key 640 on line"),
+        ("recurrences:", "recipes: {a: {streams: 2}, a: {}}\nrecurrences:", "the key a on line"),
+    ],
+    ids=["top", "tokens", "recipes"],
+)
+def test_a_key_given_twice(write_grid, before, after, words):
+    """Not the last of the two, silently: half of the grid would be missing."""
+    path = write_grid()
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    with pytest.raises(UserError) as caught:
+        read_grid(path)
+    assert words in str(caught.value)
+    assert "grid.yaml" in str(caught.value)

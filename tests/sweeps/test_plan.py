@@ -117,7 +117,7 @@ def test_fit_arguments_replace_the_horizon_of_the_base(write_grid):
     [
         ({"effective_depth": 5, "recurrences": [1, 2]}, "3 looping layers do not divide into 2"),
         ({"effective_depth": 2}, "0 looping layers"),
-        ({"recurrences": [0]}, "do not divide into 0"),
+        ({"recurrences": [3]}, "2 looping layers do not divide into 3"),
         ({"tokens": {"1e3": [12]}}, "width 12 is not divisible by head_dim 8"),
         ({"head_dim": 0}, "head_dim 0"),
         ({"recipes": {"cut": {"truncation_depth": 5}}}, "cut-r2-d8-D1e3-s0: truncation_depth 5"),
