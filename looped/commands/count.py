@@ -9,28 +9,19 @@ Takes the same --model.* arguments as `looped fit`, or the `model` section of a 
 import argparse
 import json
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from looped.architecture import CONVENTIONS, Architecture
+from looped.architecture import CONVENTIONS
 from looped.atomic_write import write_atomically
 from looped.errors import UserError
-from looped.optimizers.learning_rates import LearningRates
-from looped.parser_errors import one_line
-from looped.yaml_mapping import read_mapping
-
-# What `fit` takes under --model beside the architecture; it changes nothing that is counted.
-TRAINING_ARGUMENTS = (
-    *(field.name for field in fields(LearningRates)),
-    "optimizer_args",
-    "schedule",
-    "warmup_fraction",
-    "decay_fraction",
-    "compile_blocks",
-    "eval_recurrences",
+from looped.model_arguments import (
+    ARCHITECTURE_ARGUMENTS,
+    TRAINING_ARGUMENTS,
+    architecture_of,
+    refuse_unknown,
 )
-ARCHITECTURE_ARGUMENTS = tuple(field.name for field in fields(Architecture))
+from looped.yaml_mapping import read_mapping
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ARCHITECTURE_ARGUMENTS:
         if getattr(arguments, name) is not None:
             values[name] = _yaml(getattr(arguments, name))
-    architecture = _architecture(values)
+    architecture = architecture_of(values)
     params = architecture.parameter_groups().as_record()
     flops: dict[str, int] = {
         "paper": architecture.flops_per_token("paper"),
@@ -79,7 +70,7 @@ def _write(path: Path, counts: dict[str, Any]) -> None:
 
 
 def _model_section(path: Path) -> dict[str, Any]:
-    """The architecture's part of a configuration's `model` section."""
+    """A configuration's `model` section."""
     try:
         content = read_mapping(path)
     except UserError as error:
@@ -87,16 +78,11 @@ def _model_section(path: Path) -> dict[str, Any]:
     section = content.get("model")
     if not isinstance(section, dict):
         raise UserError(f"--config {path}: has no section `model`")
-    known = _dotted((*ARCHITECTURE_ARGUMENTS, *TRAINING_ARGUMENTS))
-    for name in section:
-        if f"model.{name}" not in known:
-            message = f"Group 'model' does not accept option '{name}'"
-            raise UserError(f"--config {path}: {one_line(message, known)}")
-    return {name: value for name, value in section.items() if name in ARCHITECTURE_ARGUMENTS}
-
-
-def _dotted(names: tuple[str, ...]) -> list[str]:
-    return [f"model.{name}" for name in names]
+    try:
+        refuse_unknown(section)
+    except UserError as error:
+        raise UserError(f"--config {path}: {error}") from error
+    return dict(section)
 
 
 def _yaml(text: str) -> Any:
@@ -107,18 +93,6 @@ def _yaml(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UserError(f"{text!r} is not a value") from error
-
-
-def _architecture(values: dict[str, Any]) -> Architecture:
-    from jsonargparse import ArgumentParser
-
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(Architecture, "model")
-    try:
-        checked = parser.parse_object({"model": values})
-    except argparse.ArgumentError as error:
-        raise UserError(one_line(str(error), _dotted(ARCHITECTURE_ARGUMENTS))) from error
-    return Architecture(**vars(checked.model))
 
 
 def _print(counts: dict[str, Any]) -> None:

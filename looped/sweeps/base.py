@@ -6,6 +6,7 @@ from typing import Any
 
 from looped.architecture import CONVENTIONS, Architecture, Convention
 from looped.errors import UserError
+from looped.model_arguments import refuse_unknown
 from looped.yaml_mapping import read_mapping
 
 SINGLE_PROCESS = (None, "auto", "single_device")
@@ -76,6 +77,7 @@ def make_base(path: Path, content: dict[str, Any]) -> Base:
     """
     if not isinstance(content.get("model"), dict):
         raise UserError("has no section `model`")
+    refuse_unknown(content["model"])
     data, trainer, compute = (_section(content, name) for name in ("data", "trainer", "compute"))
     data |= data.get("init_args") or {}  # a data module named by its class path
     convention = compute.get("convention", CONVENTIONS[0])

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from looped.errors import UserError
+from looped.model_arguments import refuse_unknown
 from looped.parser_errors import one_line
 from looped.yaml_mapping import read_mapping
 
@@ -181,6 +182,10 @@ def _recipes(value: Any) -> dict[str, dict[str, Any]]:
             raise UserError(f"recipes: {name!r} cannot be part of a file name: use letters, digits")
         if not isinstance(arguments, dict):
             raise UserError(f"recipes {name}: {arguments!r} is not a mapping of model arguments")
+        try:
+            refuse_unknown(arguments)
+        except UserError as error:
+            raise UserError(f"recipes {name}: {error}") from error
         for argument in arguments:
             if argument in GRID_ARGUMENTS:
                 raise UserError(

@@ -1,17 +1,17 @@
 """From a grid to its runs: one architecture, one horizon and one `looped fit` line each."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from looped.architecture import Architecture
 from looped.errors import UserError
+from looped.model_arguments import architecture_of
 from looped.sweeps.base import Base, read_base
 from looped.sweeps.grid import HALF, Grid
 from looped.training_plan import TrainingPlan, plan_training
 
-ARCHITECTURE_ARGUMENTS = tuple(f.name for f in fields(Architecture))
 HORIZONS = ("budget_flops", "tokens", "steps", "tokens_per_parameter")
 
 PLAIN_RECIPE = "baseline"
@@ -98,7 +98,7 @@ def _planned_run(
     name = f"{recipe}-r{r}-d{width}-{label}{_short(horizon)}-s{seed}"
     try:
         model = _model_arguments(grid, base, recipe=recipe, recurrences=r, width=width)
-        architecture = make_architecture(base.model | model)
+        architecture = architecture_of(base.model | model)
         plan = _training_plan(grid, base, architecture=architecture, horizon=horizon)
     except UserError as error:
         raise UserError(f"run {name}: {error}") from error
@@ -143,18 +143,6 @@ def _model_arguments(
         "coda_layers": grid.coda_layers,
         "recurrences": recurrences,
     } | special
-
-
-def make_architecture(model: dict[str, Any]) -> Architecture:
-    """The architecture of a `model` section; arguments of the training rule are left aside.
-
-    Raises:
-        UserError: an impossible or missing value.
-    """
-    try:
-        return Architecture(**{k: v for k, v in model.items() if k in ARCHITECTURE_ARGUMENTS})
-    except TypeError as error:
-        raise UserError(str(error)) from error
 
 
 def _training_plan(

@@ -43,6 +43,11 @@ def test_widths_of_each_recurrence_count(write_grid):
         ({"recipes": {"odd": 3}}, "recipes odd: 3"),
         ({"recipes": {"odd": {"recurrences": 2}}}, "recurrences is the grid's to set"),
         ({"recipes": {"odd": {"width": 64}}}, "width is the grid's to set"),
+        (
+            {"recipes": {"cut": {"truncaton_depth": "half"}}},
+            "recipes cut: unknown name model.truncaton_depth: did you mean model.truncation_depth?",
+        ),
+        ({"recipes": {"cut": {"foo": 1}}}, "recipes cut: unknown name model.foo"),
         ({"seeds": [-1]}, "seeds: -1 is below 0: choose 0 or more"),
         ({"recipes": []}, "recipes: is not a mapping"),
         ({"recipes": {"a/b": {}}}, "recipes: 'a/b' cannot be part of a file name"),
