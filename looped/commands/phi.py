@@ -205,20 +205,22 @@ def check_options(arguments: argparse.Namespace) -> None:
         check_study(arguments.coverage, noise=arguments.noise, workers=arguments.workers)
     elif options.get("noise") is not None:
         raise UserError("--noise is that of a simulation: give --coverage too")
-    if arguments.json is not None and arguments.json != STDOUT:
-        check_file(Path(arguments.json), "--json")
+    check_json(arguments.json)
     if options.get("out") is not None:
         check_folder(arguments.out, "--out")
 
 
-def check_file(path: Path, option: str) -> None:
-    """Refuse a file that cannot be written."""
+def check_json(target: str | None) -> None:
+    """Refuse a file that `write_json` could not write, before anything is computed."""
+    if target is None or target == STDOUT:
+        return
+    path = Path(target)
     if path.is_dir():
-        raise UserError(f"{option} {path} cannot be written: it is a directory")
+        raise UserError(f"--json {path} cannot be written: it is a directory")
     if not path.parent.is_dir():
-        raise UserError(f"{option} {path} cannot be written: there is no directory {path.parent}")
+        raise UserError(f"--json {path} cannot be written: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{option} {path} cannot be written: {path.parent} is read-only")
+        raise UserError(f"--json {path} cannot be written: {path.parent} is read-only")
 
 
 def check_folder(path: Path, option: str) -> None:

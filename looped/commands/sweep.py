@@ -10,7 +10,7 @@ import argparse
 import importlib
 from pathlib import Path
 
-from looped.commands.phi import ESTIMATORS
+from looped.commands.phi import ESTIMATORS, check_json
 
 LAUNCHERS = ("local", "commands", "slurm")
 
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Perform the action; each lives in looped/commands/sweep_<action>.py."""
+    check_json(vars(arguments).get("json"))
     action = importlib.import_module(f"looped.commands.sweep_{arguments.action}")
     return int(action.run(arguments))
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from looped.commands.phi import STDOUT, write_json
+from looped.commands.phi import STDOUT, check_folder, write_json
 from looped.errors import UserError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Plan, print, write."""
     from looped.scaling.prior import PUBLISHED, read_prior
-    from looped.sweeps.data_rows import train_rows_of
+    from looped.sweeps.data import data_of
     from looped.sweeps.doubts import doubts
     from looped.sweeps.grid import read_grid
     from looped.sweeps.plan import plan_sweep
@@ -28,11 +28,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
     grid = read_grid(arguments.grid)
     runs = plan_sweep(grid)
+    check_folder(grid.out, "out")
     check_unchanged(arguments.grid, runs, out=grid.out)
     prior = PUBLISHED
     if arguments.law is not None:
         prior = read_prior(arguments.law, recipe=next(iter(grid.recipes)))
-    rows = train_rows_of(runs[0].base)
+    data = data_of(runs)
+    rows = None if data is None else data.train.rows
     statuses = [status_of(run.directory) for run in runs]
     expected = expected_errors(runs, prior)
     seconds: Sequence[float | None] = [None] * len(runs)

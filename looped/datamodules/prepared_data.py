@@ -29,7 +29,11 @@ SPLITS = ("train", "val")
 # read in full by `looped prepare --inspect`.
 FULL_CHECK_BYTES = 2**30
 
-EXAMPLE = "looped prepare --source stdlib --out {} --seq_len 128 --tokenizer bpe:1024"
+EXAMPLE = (
+    "looped prepare --source stdlib --out {out} --seq_len {seq_len} --tokenizer bpe:{vocab_size}"
+)
+EXAMPLE_SEQ_LEN = 128
+EXAMPLE_VOCAB_SIZE = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,15 +165,27 @@ class PreparedData:
         return {name: getattr(self, name) for name in SPLITS}
 
 
-def read_prepared(directory: Directory | Path | str) -> PreparedData:
+def read_prepared(
+    directory: Directory | Path | str, *, seq_len: int | None = None, vocab_size: int | None = None
+) -> PreparedData:
     """Read data.json; the rows are not looked at (see `PreparedData.verify`).
 
+    Args:
+        directory: made by `prepare`.
+        seq_len: T that the model expects; null takes any.
+        vocab_size: tokens that the model expects, not padded; null takes any.
+
     Raises:
-        UserError: the directory is missing, empty, half-written, foreign or of another version;
-            the message says which, and what to type.
+        UserError: the directory is missing, empty, half-written, foreign, of another version or
+            not what the model expects; the message says which, and what to type.
     """
     directory = Directory.at(directory)
-    hint = f"make it with: {EXAMPLE.format(directory)}"
+    example = EXAMPLE.format(
+        out=directory,
+        seq_len=seq_len or EXAMPLE_SEQ_LEN,
+        vocab_size=vocab_size or EXAMPLE_VOCAB_SIZE,
+    )
+    hint = f"make it with: {example}"
     if not directory.exists():
         raise UserError(f"no prepared data in {directory}: it does not exist; {hint}")
     if not directory.is_directory():
@@ -198,7 +214,23 @@ def read_prepared(directory: Directory | Path | str) -> PreparedData:
             f"{directory}/{DATA_FILE} was changed after it was written; remove {directory} and"
             f" {hint}"
         )
+    _refuse_other_data(data, directory, seq_len=seq_len, vocab_size=vocab_size)
     return data
+
+
+def _refuse_other_data(
+    data: PreparedData, directory: Directory, *, seq_len: int | None, vocab_size: int | None
+) -> None:
+    for name, expected, found in (
+        ("seq_len", seq_len, data.seq_len),
+        ("vocab_size", vocab_size, data.vocab_size),
+    ):
+        if expected is not None and expected != found:
+            raise UserError(
+                f"the model has {name} {expected}, the data in {directory} has {found}:"
+                f" set the model's {name} to {found}, or prepare data for {expected} with"
+                f" looped prepare"
+            )
 
 
 def _from_json(content: dict[str, Any]) -> PreparedData:

@@ -77,8 +77,7 @@ class TokenDataModule(LightningDataModule):
         """
         if self._data is None:
             directory = Directory(self.data_dir)
-            data = read_prepared(directory)
-            self._check_expectations(data)
+            data = read_prepared(directory, seq_len=self.seq_len, vocab_size=self.vocab_size)
             data.verify(directory)
             self._take(data, directory)
         self._val_plan()
@@ -134,18 +133,6 @@ class TokenDataModule(LightningDataModule):
         if self._data is None:
             raise RuntimeError("TokenDataModule is used before setup()")
         return self._data
-
-    def _check_expectations(self, data: PreparedData) -> None:
-        for name, expected, found in (
-            ("seq_len", self.seq_len, data.seq_len),
-            ("vocab_size", self.vocab_size, data.vocab_size),
-        ):
-            if expected is not None and expected != found:
-                raise UserError(
-                    f"the model has {name} {expected}, the data in {self.data_dir} has {found}:"
-                    f" set the model's {name} to {found}, or prepare data for {expected} with"
-                    f" looped prepare"
-                )
 
     def _take(self, data: PreparedData, directory: Directory) -> None:
         self.token_bytes = torch.zeros(data.vocab_size, dtype=torch.int64)

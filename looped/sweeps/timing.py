@@ -17,7 +17,7 @@ from pathlib import Path
 
 from looped.errors import UserError
 from looped.record import Record
-from looped.sweeps.data_rows import val_rows_of
+from looped.sweeps.data import data_of
 from looped.sweeps.plan import PlannedRun
 from looped.sweeps.status import record_of
 from looped.sweeps.workers import Workers
@@ -62,7 +62,8 @@ def estimated_seconds(runs: Sequence[PlannedRun], *, jobs: int) -> list[float]:
         UserError: the runs cannot be tried here: no data, no such device, too slow.
     """
     timing = measure(runs, jobs=jobs)
-    val_rows = val_rows_of(runs[0].base)
+    data = data_of(runs)
+    val_rows = None if data is None else data.val.rows
     return [timing.run_s(run, val_rows=val_rows) for run in runs]
 
 

@@ -59,6 +59,45 @@ def test_impossible_grids_end_with_status_2(write_grid, capsys):
     assert "run baseline-r1-d8-D6.4e2-s0: 10 optimizer steps" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ({"vocab_size": 512}, "the model has vocab_size 512, the data in"),
+        ({"seq_len": 32}, "the model has seq_len 32, the data in"),
+    ],
+    ids=str,
+)
+def test_data_of_other_models_is_refused(write_grid, capsys, model, words):
+    """A plan for data that no run can be trained on would be believed until the first one fails."""
+    base = {"model": {"width": 8, "num_heads": 1, "vocab_size": 300, "seq_len": 16} | model}
+    assert main(["sweep", "plan", str(write_grid(base))]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_a_plan_may_come_before_its_data(write_grid, capsys):
+    grid = write_grid({"data": {"data_dir": "nowhere", "batch_size": 4}})
+    assert main(["sweep", "plan", str(grid)]) == 0
+    assert "4 runs" in capsys.readouterr().out
+
+
+def test_places_that_cannot_be_written(write_grid, tmp_path, capsys):
+    """Said before the table is made: nobody waits for a result that is then lost."""
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/below"):
+        assert main(["sweep", "plan", str(write_grid(out=str(tmp_path / out)))]) == 2
+        output = capsys.readouterr()
+        assert f"out {tmp_path / out} cannot be written" in output.err
+        assert (output.out, output.err.count("\n")) == ("", 1)
+    target = tmp_path / "nowhere" / "plan.json"
+    for action in (["plan", str(write_grid())], ["status", str(tmp_path)]):
+        assert main(["sweep", *action, f"--json={target}"]) == 2
+        output = capsys.readouterr()
+        assert f"--json {target} cannot be written" in output.err
+        assert (output.out, output.err.count("\n")) == ("", 1)
+
+
 def test_help_is_cheap():
     """--help of sweep and its actions imports neither numpy nor torch."""
     code = (

@@ -36,6 +36,12 @@ def test_a_missing_directory_says_what_to_type(tmp_path):
         read_prepared(tmp_path / "none")
 
 
+def test_what_to_type_suits_the_model(tmp_path):
+    """Without it, whoever types what the message says gets data that the model refuses."""
+    with pytest.raises(UserError, match=r"--seq_len 64 --tokenizer bpe:512$"):
+        read_prepared(tmp_path / "none", seq_len=64, vocab_size=512)
+
+
 def test_a_file_is_no_directory(tmp_path):
     """Without it, a checkpoint given as data would be a traceback."""
     (tmp_path / "file").write_text("x")
