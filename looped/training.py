@@ -35,6 +35,7 @@ from looped.changed_settings import changed_settings
 from looped.datamodules.token_data import TokenDataModule
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
+from looped.optimizers.recipe import make_optimizer
 from looped.parser_errors import one_line
 from looped.record import read_checkpoint
 from looped.run_directory import (
@@ -88,6 +89,26 @@ def main(argv: Sequence[str]) -> int:
     except MisconfigurationException as error:  # Lightning's word for a mistake of the user's
         raise UserError(" ".join(str(error).split())) from error
     return DIVERGED_STATUS if cli.diverged else 0
+
+
+def check(argv: Sequence[str]) -> int:
+    """Build everything that a `fit` would, weights aside, and open its data; train nothing.
+
+    Args:
+        argv: as of `main`.
+
+    Returns:
+        0.
+
+    Raises:
+        UserError: as `main`, for what is found before the first step.
+    """
+    _silence_what_is_not_the_users()
+    try:
+        CheckCLI(args=list(argv), graceful_stop=GracefulStop())
+    except MisconfigurationException as error:
+        raise UserError(" ".join(str(error).split())) from error
+    return 0
 
 
 def _silence_what_is_not_the_users() -> None:
@@ -254,6 +275,21 @@ class LoopedCLI(LightningCLI):
         return (
             self.subcommand == "fit" and callback_of(self.trainer, RunRecord).status == "diverged"
         )
+
+
+class CheckCLI(LoopedCLI):
+    """What `fit` builds before it trains, around a model that takes no memory."""
+
+    @override
+    def instantiate_classes(self) -> None:
+        with torch.device("meta"):
+            super().instantiate_classes()
+
+    @override
+    def _run_subcommand(self, subcommand: str) -> None:
+        self.datamodule.setup(subcommand)
+        model = self.model  # its optimizer awaits a plan, which changes no more than the rates
+        make_optimizer(model.network, model.rates, arguments=model.optimizer_args)
 
 
 def _refuse_other_model(checkpoint: Path, model: Any, *, to_train: bool) -> None:

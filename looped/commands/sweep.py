@@ -117,7 +117,10 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", type=int, default=1, help="runs at a time; the cores are divided between them"
+        "--jobs",
+        type=int,
+        default=1,
+        help="runs at a time; cores and GPUs are divided between them",
     )
 
 

@@ -2,13 +2,16 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from looped.commands.phi import check_folder
 from looped.errors import UserError
 
 if TYPE_CHECKING:
-    from looped.sweeps.grid import Grid
+    from looped.sweeps.launch import Left
     from looped.sweeps.plan import PlannedRun
+    from looped.sweeps.workers import Workers
 
 FAILED_STATUS = 1
 INTERRUPTED_STATUS = 130
@@ -16,9 +19,13 @@ INTERRUPTED_STATUS = 130
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the grid; exit status 1 when a run failed, 130 when the user stopped it."""
+    from looped.sweeps.check import refuse_mistakes
+    from looped.sweeps.devices import devices_for
     from looped.sweeps.grid import read_grid
+    from looped.sweeps.launch import what_is_left
     from looped.sweeps.plan import plan_sweep
-    from looped.sweeps.sweep_file import register
+    from looped.sweeps.sweep_file import check_unchanged, register
+    from looped.sweeps.workers import Workers
 
     if arguments.jobs < 1:
         raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
@@ -27,21 +34,17 @@ def run(arguments: argparse.Namespace) -> int:
     options = parse_options(arguments.slurm)
     grid = read_grid(arguments.grid)
     runs = plan_sweep(grid)
-    register(arguments.grid, runs, out=grid.out)
-    if arguments.launcher == "local":
-        return _train_here(arguments, grid, runs)
-    waiting = _unfinished(runs, retry=arguments.retry)
-    if arguments.launcher == "commands":
-        _print_commands(waiting)
-    elif waiting:
-        from looped.sweeps.array import submit_array
-
-        jobs = submit_array(waiting, out=grid.out, jobs=arguments.jobs, options=options)
-        print(f"submitted {len(jobs)} runs as array {jobs[0].job_id.split('_')[0]}")
-    if arguments.launcher == "slurm":
-        print(f"{len(runs) - len(waiting)} of {len(runs)} runs need nothing now")
-        print(f"see looped sweep status {grid.out}")
-    return 0
+    check_folder(grid.out, "out")
+    check_unchanged(arguments.grid, runs, out=grid.out)
+    left = what_is_left(runs, retry=arguments.retry)
+    here = arguments.launcher == "local"
+    jobs = min(arguments.jobs, len(left.waiting)) if here else 1
+    with Workers(jobs, devices=devices_for(runs[0].base) if here else ()) as workers:
+        refuse_mistakes(left.waiting, workers=workers, elsewhere=not here)
+        register(arguments.grid, runs, out=grid.out)
+        if here:
+            return _train_here(arguments, runs, left=left, workers=workers)
+    return _hand_over(arguments, runs, left=left, options=options)
 
 
 def parse_options(texts: list[str]) -> dict[str, Any]:
@@ -60,18 +63,17 @@ def parse_options(texts: list[str]) -> dict[str, Any]:
     return options
 
 
-def _train_here(arguments: argparse.Namespace, grid: "Grid", runs: "list[PlannedRun]") -> int:
+def _train_here(
+    arguments: argparse.Namespace, runs: "list[PlannedRun]", *, left: "Left", workers: "Workers"
+) -> int:
     from rich.console import Console
 
     from looped.sweeps.display import SweepDisplay
     from looped.sweeps.launch import run_sweep
 
     with SweepDisplay(Console(), runs) as display:
-        outcome = run_sweep(
-            runs, out=grid.out, jobs=arguments.jobs, observer=display, retry=arguments.retry
-        )
-    for name, error in outcome.failed.items():
-        print(f"looped sweep: {name} failed: {error}", file=sys.stderr)
+        outcome = run_sweep(left, workers=workers, observer=display)
+    _name_failures(outcome.failed)
     if outcome.interrupted:
         print(
             f"looped sweep: stopped; go on with looped sweep run {arguments.grid}", file=sys.stderr
@@ -80,15 +82,38 @@ def _train_here(arguments: argparse.Namespace, grid: "Grid", runs: "list[Planned
     return FAILED_STATUS if outcome.failed else 0
 
 
-def _unfinished(runs: "list[PlannedRun]", *, retry: bool) -> "list[PlannedRun]":
-    """Runs that are neither finished nor being trained, nor failed unless they are tried again."""
+def _hand_over(
+    arguments: argparse.Namespace,
+    runs: "list[PlannedRun]",
+    *,
+    left: "Left",
+    options: dict[str, Any],
+) -> int:
+    """Leave the runs that nobody is training to another scheduler."""
     from looped.sweeps.failures import clear_failure
     from looped.sweeps.status import status_of
 
-    if retry:
-        for run in runs:
-            clear_failure(run.directory)
-    return [run for run in runs if status_of(run.directory) in ("planned", "stopped")]
+    for run in left.waiting:
+        clear_failure(run.directory)
+    waiting = [run for run in left.waiting if status_of(run.directory) != "running"]
+    if arguments.launcher == "commands":
+        _print_commands(waiting)
+    else:
+        if waiting:
+            from looped.sweeps.array import submit_array
+
+            out = runs[0].directory.parent
+            jobs = submit_array(waiting, out=out, jobs=arguments.jobs, options=options)
+            print(f"submitted {len(jobs)} runs as array {jobs[0].job_id.split('_')[0]}")
+        print(f"{len(runs) - len(waiting)} of {len(runs)} runs need nothing now")
+        print(f"see looped sweep status {runs[0].directory.parent}")
+    _name_failures(left.failed)
+    return FAILED_STATUS if left.failed else 0
+
+
+def _name_failures(failed: Mapping[str, str]) -> None:
+    for name, error in failed.items():
+        print(f"looped sweep: {name} failed: {error}", file=sys.stderr)
 
 
 def _print_commands(runs: "list[PlannedRun]") -> None:

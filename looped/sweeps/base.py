@@ -10,6 +10,7 @@ from looped.model_arguments import refuse_unknown
 from looped.yaml_mapping import read_mapping
 
 SINGLE_PROCESS = (None, "auto", "single_device")
+ON_GPU = (None, "auto", "gpu", "cuda")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class Base:
         nodes: machines of one run.
         guessed_devices: whether the number of devices is left to Lightning; one is planned with.
         one_process: whether a run trains in a single process without a strategy of its own.
+        takes_any_gpu: whether a run may train on any GPUs: it asks for a number of them at most.
     """
 
     path: Path
@@ -37,6 +39,7 @@ class Base:
     nodes: int
     guessed_devices: bool
     one_process: bool
+    takes_any_gpu: bool
 
     @property
     def model(self) -> dict[str, Any]:
@@ -106,6 +109,7 @@ def make_base(path: Path, content: dict[str, Any]) -> Base:
         one_process=num_devices * nodes == 1
         and (not guessed or on_cpu)
         and trainer.get("strategy") in SINGLE_PROCESS,
+        takes_any_gpu=trainer.get("accelerator") in ON_GPU and not _are_named(devices),
     )
 
 
@@ -114,6 +118,11 @@ def _section(content: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(section, dict):
         raise UserError(f"{name}: is not a section of keys and values")
     return dict(section)
+
+
+def _are_named(devices: Any) -> bool:
+    """Whether devices are given by their indices: a list, or text with commas."""
+    return isinstance(devices, list) or (isinstance(devices, str) and "," in devices)
 
 
 def _num_devices(devices: Any) -> int:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from looped.record import Record
+from looped.sweeps.launch import Left
 from looped.sweeps.messages import Reply
 from looped.sweeps.plan import PlannedRun
 from looped.sweeps.progress import progress_of
@@ -58,14 +59,15 @@ class SweepDisplay:
     ) -> None:
         self._progress.stop()
 
-    def skipped(self, finished: list[PlannedRun], failed: list[PlannedRun]) -> None:
+    def skipped(self, left: Left) -> None:
         """Count the runs that were finished or failed before."""
+        finished, failed = len(left.finished), len(left.failed)
         if finished:
-            self._say(f"{len(finished)} of {self._total} runs were finished before")
+            self._say(f"{finished} of {self._total} runs were finished before")
         if failed:
-            self._say(f"{len(failed)} of {self._total} runs failed before (--retry tries again)")
-        self._ended += len(finished) + len(failed)
-        for run in finished:
+            self._say(f"{failed} of {self._total} runs failed before (--retry tries again)")
+        self._ended += finished + failed
+        for run in left.finished:
             self._flops[run.name] = float(run.plan.train_flops)
         self._started = (time.monotonic(), sum(self._flops.values()))
         self._update_whole()

@@ -1,10 +1,9 @@
 """Trains the runs of a sweep, several at a time, and shares them with other launchers."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
@@ -21,8 +20,8 @@ POLL_S = 0.5
 class Observer(Protocol):
     """Is told what happens while a sweep runs."""
 
-    def skipped(self, finished: list[PlannedRun], failed: list[PlannedRun]) -> None:
-        """These were finished before; these failed before and are not tried again."""
+    def skipped(self, left: "Left") -> None:
+        """These runs were finished before; these failed before and are not tried again."""
 
     def started(self, run: PlannedRun) -> None:
         """A worker has taken up a run."""
@@ -59,51 +58,68 @@ class SweepOutcome:
     interrupted: bool = False
 
 
-def run_sweep(
-    runs: list[PlannedRun], *, out: Path, jobs: int, observer: Observer, retry: bool = False
-) -> SweepOutcome:
-    """Train every run that is not finished; resume those that left a checkpoint.
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """The runs of a sweep by what is left to do.
+
+    Attributes:
+        waiting: to be trained, unless another launcher is at it, in the order of the plan.
+        finished: complete, or diverged for good.
+        failed: those that failed and are not tried again -> what went wrong, in one line.
+    """
+
+    waiting: list[PlannedRun] = field(default_factory=list)
+    finished: list[PlannedRun] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def what_is_left(runs: Sequence[PlannedRun], *, retry: bool = False) -> Left:
+    """Sort runs by what is left to do.
+
+    Args:
+        runs: of a sweep, in the order in which to start them.
+        retry: try those again that failed before.
+    """
+    left = Left()
+    for run in runs:
+        error = failure_of(run.directory)
+        if is_finished(run.directory):
+            left.finished.append(run)
+        elif error is not None and not retry:
+            left.failed[run.name] = f"{error} (--retry tries it again)"
+        else:
+            left.waiting.append(run)
+    return left
+
+
+def run_sweep(left: Left, *, workers: Workers, observer: Observer) -> SweepOutcome:
+    """Train every run that is waiting; resume those that left a checkpoint.
 
     Ctrl-C or SIGTERM once: the runs at hand write a checkpoint and end; twice: they end now. Runs
     that another launcher is training are left to it, and taken over should it stop.
 
     Args:
-        runs: in the order in which to start them.
-        out: directory of the sweep.
-        jobs: runs at a time; the cores are divided between them.
+        left: what there is to do.
+        workers: train the runs.
         observer: is told about progress.
-        retry: try runs again that failed before.
 
     Returns:
         What became of it. A failed run does not stop the others.
 
     Raises:
-        UserError: fewer than one job, or the directory cannot be written.
+        UserError: the directory of the sweep cannot be written.
     """
-    if jobs < 1:
-        raise UserError(f"--jobs {jobs} is below 1: choose 1 or more")
-    if retry:
-        for run in runs:
-            clear_failure(run.directory)
-    outcome = SweepOutcome()
-    waiting: list[PlannedRun] = []
-    finished, failed = [], []
-    for run in runs:
-        error = None if is_finished(run.directory) else failure_of(run.directory)
-        if is_finished(run.directory):
-            finished.append(run)
-        elif error is not None:
-            failed.append(run)
-            outcome.failed[run.name] = f"{error} (--retry tries it again)"
-        else:
-            waiting.append(run)
-    outcome.skipped = len(finished)
-    observer.skipped(finished, failed)
+    outcome = SweepOutcome(skipped=len(left.finished), failed=dict(left.failed))
+    observer.skipped(left)
     try:
-        with _signals() as asked, Workers(min(jobs, len(waiting)), out) as workers:
-            _train(waiting, workers=workers, observer=observer, asked=asked, outcome=outcome)
+        for run in left.waiting:
+            clear_failure(run.directory)
+        with _signals() as asked:
+            _train(
+                [*left.waiting], workers=workers, observer=observer, asked=asked, outcome=outcome
+            )
     except OSError as error:
-        raise UserError(f"sweep directory {out}: {error.strerror}") from error
+        raise UserError(f"{error.filename} cannot be written: {error.strerror}") from error
     return outcome
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from looped.errors import UserError
 from looped.record import Record
 from looped.sweeps.data import data_of
+from looped.sweeps.devices import devices_for
 from looped.sweeps.plan import PlannedRun
 from looped.sweeps.status import record_of
 from looped.sweeps.workers import Workers
@@ -81,7 +82,7 @@ def measure(runs: Sequence[PlannedRun], *, jobs: int) -> Timing:
     ends = ordered[:1] + [run for run in ordered[-1:] if _step_flops(run) > _step_flops(ordered[0])]
     with tempfile.TemporaryDirectory(prefix="looped-timing-") as folder:
         tried = [replace(run, directory=Path(folder) / run.name) for run in ends]
-        seconds = _train_briefly(tried, jobs=jobs, folder=Path(folder))
+        seconds = _train_briefly(tried, jobs=jobs)
     return through([_step_flops(run) for run in ends], seconds)
 
 
@@ -97,14 +98,14 @@ def _step_flops(run: PlannedRun) -> float:
     return float(run.plan.flops_per_token * run.plan.tokens_per_step)
 
 
-def _train_briefly(runs: list[PlannedRun], *, jobs: int, folder: Path) -> list[float]:
+def _train_briefly(runs: list[PlannedRun], *, jobs: int) -> list[float]:
     """Seconds per step of each run."""
     limits = [f"--trainer.max_time=00:00:00:{SECONDS_PER_RUN:02}"]
     waiting = list(runs)
     deadline = time.monotonic() + PATIENCE_S
     errors: dict[str, str | None] = {}
     first: dict[str, Record] = {}
-    with Workers(jobs, folder) as workers:
+    with Workers(jobs, devices=devices_for(runs[0].base)) as workers:
         while waiting or workers.running:
             while waiting and workers.has_room:
                 workers.start(waiting.pop(0), extra=limits)

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -27,7 +27,9 @@ from looped.sweeps.messages import Job, Reply
 from looped.sweeps.status import can_resume, is_finished, record_of
 
 INTERRUPTED = 3
+USER_ERROR_STATUS = 2
 SIGNAL_STATUS = 128  # a `looped fit` that a signal ended returns 128 + its number
+POSSIBLE = Reply(outcome="possible")
 
 
 def main() -> None:
@@ -52,9 +54,12 @@ def perform(job: Job) -> Reply:
     """Train one run, unless it is finished or somebody else is at it."""
     directory = Path(job.directory)
     try:
+        Path(job.log).parent.mkdir(parents=True, exist_ok=True)
+        if job.check_only:
+            return _check(job)
         lock = take_lock(directory)
     except OSError as problem:
-        return Reply(outcome="failed", error=f"its lock cannot be taken: {problem}")
+        return Reply(outcome="failed", error=f"its lock and log cannot be written: {problem}")
     if lock is None:
         return Reply(outcome="taken")
     with lock:
@@ -66,7 +71,9 @@ def perform(job: Job) -> Reply:
         if job.own_process:
             status, error = _train_in_own_process(arguments, log=Path(job.log), lock=lock)
         else:
-            status, error = _train_here(arguments, log=Path(job.log))
+            from looped.training import main as train
+
+            status, error = _call(train, arguments, log=Path(job.log))
         return judge(directory, status, error)
 
 
@@ -98,16 +105,33 @@ def _train_in_own_process(
     return status, None if status == 0 else process.last_words()
 
 
-def _train_here(arguments: list[str], *, log: Path) -> tuple[int, str | None]:
-    """Exit status of the run and one line about what went wrong, if anything did."""
-    from looped.training import main as train
+def _check(job: Job) -> Reply:
+    """Whether the user has made a mistake that keeps a run from starting.
 
+    What fails otherwise is no mistake of theirs: the run itself will show it, with its log.
+    """
+    from looped.training import check
+
+    status, error = _call(check, job.arguments, log=Path(job.log))
+    return Reply(outcome="failed", error=error) if status == USER_ERROR_STATUS else POSSIBLE
+
+
+def _call(
+    command: Callable[[Sequence[str]], int], arguments: Sequence[str], *, log: Path
+) -> tuple[int, str | None]:
+    """Exit status of a `fit` in this process and one line about what went wrong, if anything did.
+
+    Args:
+        command: what to call.
+        arguments: of `looped fit`.
+        log: file that takes what is printed.
+    """
     with log.open("a", encoding="utf-8") as output, _printing_to(output.fileno()):
         try:
-            return train(["fit", *arguments]), None
+            return command(["fit", *arguments]), None
         except UserError as error:
             print(f"looped fit: error: {error}", file=sys.stderr)
-            return 2, str(error)
+            return USER_ERROR_STATUS, str(error)
         except (Exception, SystemExit) as error:
             traceback.print_exc()
             return 1, f"{type(error).__name__}: {error} (see {log})"

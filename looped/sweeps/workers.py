@@ -9,10 +9,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from types import TracebackType
 
-from looped.sweeps.messages import LOG_DIR, Reply, job_of
+from looped.sweeps.devices import shares
+from looped.sweeps.messages import Reply, job_of
 from looped.sweeps.plan import PlannedRun
 
 Process = subprocess.Popen[str]
@@ -38,13 +38,14 @@ class Workers:
     Args:
         count: most processes at a time; the cores are divided between them, unless the
             environment names a number of threads.
-        out: directory of the sweep, for the logs.
+        devices: names of CUDA devices to divide likewise; none leaves them as they are.
     """
 
-    def __init__(self, count: int, out: Path) -> None:
+    def __init__(self, count: int, *, devices: Sequence[str] = ()) -> None:
         self._count = count
-        (out / LOG_DIR).mkdir(parents=True, exist_ok=True)
-        self._environment = threads_of(count) | os.environ
+        common = threads_of(count) | os.environ
+        self._environments = [common | share for share in shares(devices, count)]
+        self._places: dict[Process, int] = {}
         self._idle: list[Process] = []
         self._busy: dict[Process, PlannedRun] = {}
         self._selector = selectors.DefaultSelector()
@@ -79,17 +80,21 @@ class Workers:
         """Whether another run can be started."""
         return len(self._busy) < self._count
 
-    def start(self, run: PlannedRun, *, extra: Sequence[str] = ()) -> None:
+    def start(
+        self, run: PlannedRun, *, extra: Sequence[str] = (), check_only: bool = False
+    ) -> None:
         """Give a run to an idle worker, or to a new one.
 
         Args:
             run: to train.
             extra: further arguments of `looped fit`.
+            check_only: only look whether it could start.
         """
         process = self._idle.pop() if self._idle else self._new_process()
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it died: its reply will say so
-            process.stdin.write(json.dumps(asdict(job_of(run, extra=extra))) + "\n")
+            job = job_of(run, extra=extra, check_only=check_only)
+            process.stdin.write(json.dumps(asdict(job)) + "\n")
             process.stdin.flush()
         self._busy[process] = run
         self._selector.register(process.stdout, selectors.EVENT_READ, process)  # type: ignore[arg-type]  # a pipe was asked for
@@ -124,16 +129,20 @@ class Workers:
             self._idle.append(process)
             return Reply(**json.loads(line))
         status = process.wait()
+        del self._places[process]
         if self._stopping:
             return Reply(outcome="stopped")
         return Reply(outcome="failed", error=f"its worker ended with exit status {status}")
 
     def _new_process(self) -> Process:
-        return subprocess.Popen(
+        place = next(p for p in range(self._count) if p not in self._places.values())
+        process = subprocess.Popen(
             [sys.executable, "-m", "looped.sweeps.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=self._environment,
+            env=self._environments[place],
             text=True,
             start_new_session=True,  # Ctrl-C reaches the launcher alone, which passes it on
         )
+        self._places[process] = place
+        return process

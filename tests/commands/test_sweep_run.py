@@ -21,8 +21,10 @@ def test_commands_are_lines_that_work(write_grid, capsys):
     a_record(status="complete").write(complete.directory)
     lock = take_lock(held.directory)
     record_failure(failed.directory, "x")
-    assert main(["sweep", "run", str(grid), "--launcher", "commands"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
+    assert main(["sweep", "run", str(grid), "--launcher", "commands"]) == 1
+    output = capsys.readouterr()
+    assert output.err == f"looped sweep: {failed.name} failed: x (--retry tries it again)\n"
+    (line,) = output.out.splitlines()
     words = shlex.split(line)
     assert words[:2] == ["looped", "fit"]
     assert f"--run.dir={planned.directory}" in words

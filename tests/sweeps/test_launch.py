@@ -11,11 +11,12 @@ import pytest
 from looped.cli import main
 from looped.record import read_checkpoint, read_run_file
 from looped.sweeps.grid import read_grid
-from looped.sweeps.launch import run_sweep
+from looped.sweeps.launch import run_sweep, what_is_left
 from looped.sweeps.messages import job_of
 from looped.sweeps.plan import plan_sweep
 from looped.sweeps.status import status_of
 from looped.sweeps.worker import perform
+from looped.sweeps.workers import Workers
 from tests.test_record import a_record
 
 
@@ -26,8 +27,8 @@ class Watcher:
         self.events = []
         self._on_tick = on_tick
 
-    def skipped(self, finished, failed):
-        self.events.append(("skipped", len(finished), len(failed)))
+    def skipped(self, left):
+        self.events.append(("skipped", len(left.finished), len(left.failed)))
 
     def started(self, run):
         self.events.append(("started", run.name))
@@ -52,6 +53,11 @@ class Watcher:
 
 def _runs(grid):
     return plan_sweep(read_grid(grid))
+
+
+def _sweep(runs, observer, *, retry=False):
+    with Workers(1) as workers:
+        return run_sweep(what_is_left(runs, retry=retry), workers=workers, observer=observer)
 
 
 def _hold(directory):
@@ -102,7 +108,7 @@ def test_a_failed_run_does_not_stop_the_others(write_grid, tmp_path):
     failing.directory.parent.mkdir()
     failing.directory.write_text("in the way")
     watcher = Watcher()
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=watcher)
+    outcome = _sweep(runs, watcher)
     assert list(outcome.failed) == [failing.name]
     assert (outcome.trained, outcome.skipped) == (1, 0)
     assert failing.directory.read_text() == "in the way"
@@ -111,24 +117,27 @@ def test_a_failed_run_does_not_stop_the_others(write_grid, tmp_path):
 
     failing.directory.unlink()
     watcher = Watcher()
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=watcher)
+    outcome = _sweep(runs, watcher)
     assert watcher.events == [("skipped", 1, 1)]
     assert "--retry" in outcome.failed[failing.name]
 
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=Watcher(), retry=True)
+    outcome = _sweep(runs, Watcher(), retry=True)
     assert (outcome.trained, outcome.failed) == (1, {})
     assert status_of(failing.directory) == "complete"
 
 
 @pytest.mark.slow
-def test_a_mistake_in_the_base_is_one_line_per_run(write_grid, tmp_path, capsys):
-    """A wrong data directory is reported in the words of `looped fit`, status 1."""
-    data = {"data_dir": "nowhere", "batch_size": 4}
-    grid = write_grid({"data": data}, tokens={"1e3": [8]})
-    assert main(["sweep", "run", str(grid)]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 2
-    assert "no prepared data in nowhere" in error
+@pytest.mark.parametrize("launcher", ["local", "commands"])
+def test_a_mistake_of_all_runs_is_one_line_before_any_starts(
+    write_grid, tmp_path, capsys, launcher
+):
+    """Status 2, and neither a directory nor a line for another scheduler."""
+    grid = write_grid({"data": {"data_dir": "nowhere", "batch_size": 4}}, tokens={"1e3": [8]})
+    assert main(["sweep", "run", str(grid), "--launcher", launcher]) == 2
+    output = capsys.readouterr()
+    assert "cannot start: no prepared data in nowhere" in output.err
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert not (tmp_path / "sweep").exists()
 
 
 @pytest.mark.slow
@@ -202,7 +211,7 @@ def test_ctrl_c_twice_ends_it_now(write_grid, tmp_path):
                 signal.raise_signal(signal.SIGINT)
 
     watcher = Watcher(stop_twice)
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=watcher)
+    outcome = _sweep(runs, watcher)
     assert outcome.interrupted
     assert watcher.ends() == {runs[0].name: "stopped"}
     assert status_of(runs[0].directory) == "stopped"  # its record still says running
@@ -237,7 +246,7 @@ def test_a_run_is_taken_over_when_its_owner_dies(write_grid, tmp_path):
             _kill(holder)
 
     watcher = Watcher(let_go)
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=watcher)
+    outcome = _sweep(runs, watcher)
     assert outcome.trained == 2
     names = [event[1] for event in watcher.events if event[0] == "started"]
     assert names == [runs[1].name, runs[0].name]
@@ -259,7 +268,7 @@ def test_a_run_of_several_processes(write_grid, tmp_path):
     """Two processes of one run: `looped fit` of its own, twice the tokens per step, one lock."""
     trainer = {"accelerator": "cpu", "devices": 2, "strategy": "ddp"}
     runs = _runs(write_grid({"trainer": trainer}, tokens={"6.4e2": [8]}, recurrences=[2]))
-    outcome = run_sweep(runs, out=tmp_path / "sweep", jobs=1, observer=Watcher())
+    outcome = _sweep(runs, Watcher())
     assert (outcome.trained, outcome.failed) == (1, {})
     record = read_run_file(runs[0].directory / "run.json")
     assert record.status == "complete"
