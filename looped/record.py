@@ -19,6 +19,7 @@ SCHEMA = 1
 CHECKPOINT_KEY = "looped"
 RUN_FILE = "run.json"
 CONFIG_FILE = "config.yaml"
+LOCK_FILE = ".lock"  # held by the process that trains in the run directory
 CHECKPOINT_DIR = "checkpoints"
 LAST_CHECKPOINT = "last.ckpt"
 

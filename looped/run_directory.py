@@ -6,6 +6,7 @@ left is kept beside what the new one writes.
 
 import fcntl
 import os
+import time
 import zipfile
 from pathlib import Path
 from typing import TextIO
@@ -21,6 +22,7 @@ from looped.record import (
     CHECKPOINT_DIR,
     CONFIG_FILE,
     LAST_CHECKPOINT,
+    LOCK_FILE,
     RUN_FILE,
     RecordError,
     read_checkpoint,
@@ -28,7 +30,8 @@ from looped.record import (
 )
 
 METRICS_FILE = "metrics.csv"
-LOCK_FILE = ".lock"
+PATIENCE_S = 1.0
+"""Who looks whether a run is being trained holds its lock for an instant (sweeps/locks.py)."""
 
 
 class RunDirectory(SaveConfigCallback):
@@ -110,14 +113,20 @@ def _sole_writer(run_dir: Path) -> TextIO:
         raise UserError(
             f"run directory {run_dir} cannot be written: {error.strerror}; choose another --run.dir"
         ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        raise UserError(
-            f"another process is training in {run_dir}: wait for it, or choose another --run.dir"
-        ) from error
-    return lock
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError as error:
+            if time.monotonic() < deadline:
+                time.sleep(PATIENCE_S / 20)
+                continue
+            lock.close()
+            raise UserError(
+                f"another process is training in {run_dir}: wait for it, or choose another "
+                "--run.dir"
+            ) from error
 
 
 def refuse_used(run_dir: Path) -> None:

@@ -1,11 +1,13 @@
 """`looped fit` and its siblings from the command line, on the tiny corpus."""
 
 import csv
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from pathlib import Path
@@ -17,7 +19,8 @@ from lightning.pytorch import Callback
 
 from looped import training
 from looped.cli import main
-from looped.record import read_checkpoint, read_run_file
+from looped.record import LOCK_FILE, read_checkpoint, read_run_file
+from looped.run_directory import _sole_writer
 from tests.conftest import SEQ_LEN
 
 VOCAB = 300
@@ -212,6 +215,16 @@ def test_two_processes_do_not_train_into_one_directory(config, tmp_path, capsys)
     holder.kill()
     holder.wait()
     assert fit(config) == 0
+
+
+def test_a_look_at_the_lock_does_not_keep_a_run_from_starting(tmp_path):
+    """`looped sweep status` holds the lock for an instant to see whether somebody trains."""
+    with (tmp_path / LOCK_FILE).open("w") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        timer = threading.Timer(0.2, fcntl.flock, (look, fcntl.LOCK_UN))
+        timer.start()
+        _sole_writer(tmp_path).close()
+        timer.join()
 
 
 def test_a_checkpoint_of_another_model_is_named(config, tmp_path, capsys):

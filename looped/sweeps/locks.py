@@ -2,6 +2,9 @@
 
     <sweep>/locks/<run>.lock
 
+A `looped fit` by hand takes no such lock, but that of its run directory (looped/run_directory.py),
+which every training process holds as well.
+
 The lock is the system's (flock), not the file's existence, so a crash, a kill or a power cut leaves
 nothing to clean up. It belongs to the process that writes into the run directory and to the
 processes it starts with the file open, not to the launcher. The file is never removed: a lock on a
@@ -17,6 +20,8 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
+
+from looped.record import LOCK_FILE
 
 LOCK_DIR = "locks"
 SWEEP_LOCK = ".sweep"
@@ -57,13 +62,17 @@ def take_lock(directory: Path) -> TextIO | None:
 
 
 def is_held(directory: Path) -> bool:
-    """Whether some process is training the run right now.
+    """Whether some process is training the run right now: for a sweep, or in a `fit` by hand.
 
-    The look itself holds a shared lock for an instant: a launcher that tries at that instant comes
-    back to the run later.
+    The look itself holds shared locks for an instant: a launcher that tries at that instant comes
+    back to the run later, and a `fit` tries again for a second.
     """
+    return any(_is_locked(path) for path in (lock_path(directory), directory / LOCK_FILE))
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        stream = lock_path(directory).open(encoding="utf-8")
+        stream = path.open(encoding="utf-8")
     except OSError:
         return False
     with stream:

@@ -1,6 +1,5 @@
 """Where each run stands, from what lies in and beside its directory."""
 
-import time
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -13,14 +12,10 @@ from looped.record import (
     read_run_file,
 )
 from looped.sweeps.failures import failure_path
-from looped.sweeps.locks import is_held, lock_path
+from looped.sweeps.locks import is_held
 
 RunStatus = Literal["planned", "running", "complete", "stopped", "failed", "diverged"]
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
-
-FRESH_S = 60.0
-"""A run that nobody locks (started by hand or by `--launcher commands`) counts as running when its
-record is younger; training refreshes it every two seconds."""
 
 
 def record_of(directory: Path) -> Record | None:
@@ -40,7 +35,7 @@ def status_of(directory: Path) -> RunStatus:
     record = record_of(directory)
     if record is not None and record.status in ("complete", "diverged"):
         return record.status
-    if is_held(directory) or (record is not None and _trained_without_lock(directory, record)):
+    if is_held(directory):
         return "running"
     if failure_path(directory).exists():
         return "failed"
@@ -61,9 +56,3 @@ def can_resume(directory: Path) -> bool:
 def has_begun(directory: Path) -> bool:
     """Whether anything of the run is there, or being made."""
     return (directory / RUN_FILE).exists() or can_resume(directory) or is_held(directory)
-
-
-def _trained_without_lock(directory: Path, record: Record) -> bool:
-    if record.status != "running" or lock_path(directory).exists():
-        return False
-    return time.time() - (directory / RUN_FILE).stat().st_mtime < FRESH_S

@@ -1,13 +1,13 @@
 """Where a run stands, from files alone."""
 
-import os
-import time
+import fcntl
 
 import pytest
 
+from looped.record import LOCK_FILE
 from looped.sweeps.failures import clear_failure, failure_of, record_failure
 from looped.sweeps.locks import is_held, lock_path, take_lock
-from looped.sweeps.status import FRESH_S, status_of
+from looped.sweeps.status import status_of
 from tests.test_record import a_record
 
 
@@ -50,12 +50,15 @@ def test_one_holder_at_a_time(directory):
     second.close()
 
 
-def test_runs_of_other_schedulers_count_by_their_record(directory):
-    """`looped fit` by hand takes no lock; its record is seconds old as long as it lives."""
+def test_running_is_also_what_holds_the_run_directory(directory):
+    """`looped fit` by hand or by another scheduler: the lock of its own, whatever locks/ has."""
+    take_lock(directory).close()
     _record(directory, "running")
-    assert status_of(directory) == "running"
-    old = time.time() - 2 * FRESH_S
-    os.utime(directory / "run.json", (old, old))
+    assert status_of(directory) == "stopped"
+    with (directory / LOCK_FILE).open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert is_held(directory)
+        assert status_of(directory) == "running"
     assert status_of(directory) == "stopped"
 
 
