@@ -6,9 +6,10 @@ from looped.sweeps.doubts import epochs
 from looped.sweeps.plan import PlannedRun
 
 HEADER = (
-    *("recipe", "r", "width", "N_once", "N_rec", "FLOPs/token", "steps", "tokens"),
+    *("recipe", "r", "width", "seed", "N_once", "N_rec", "FLOPs/token", "steps", "tokens"),
     *("tokens/N", "epochs", "time", "FLOPs", "status"),
 )
+SEED = HEADER.index("seed")
 SUFFIXES = ("", "k", "M", "G", "T")
 
 
@@ -19,7 +20,7 @@ def plan_table(
     seconds: Sequence[float | None],
     train_rows: int | None,
 ) -> list[str]:
-    """One line per run under a header; `-` where a number is not known.
+    """One line per run under a header; `-` where a number is not known; seeds if there are several.
 
     Args:
         runs: in the order to show.
@@ -36,6 +37,7 @@ def plan_table(
                 run.recipe,
                 str(run.architecture.recurrences),
                 str(run.architecture.width),
+                str(run.seed),
                 short(groups.n_once),
                 short(groups.n_rec),
                 short(run.plan.flops_per_token),
@@ -48,6 +50,8 @@ def plan_table(
                 status,
             )
         )
+    if len({run.seed for run in runs}) == 1:
+        rows = [(*row[:SEED], *row[SEED + 1 :]) for row in rows]
     return aligned(rows)
 
 

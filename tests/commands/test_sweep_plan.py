@@ -44,6 +44,16 @@ def test_the_table(write_grid, tmp_path, capsys):
     assert not (tmp_path / "sweep").exists()
 
 
+def test_seeds_are_shown_when_there_are_several(write_grid, capsys):
+    """Else two lines of a plan are the same."""
+    assert main(["sweep", "plan", str(write_grid(seeds=[0, 7])), "--no-timing"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[:9]]
+    assert lines[0][:5] == ["recipe", "r", "width", "seed", "N_once"]
+    assert [line[3] for line in lines[1:]] == ["0"] * 4 + ["7"] * 4
+    assert main(["sweep", "plan", str(write_grid()), "--no-timing"]) == 0
+    assert "seed" not in capsys.readouterr().out.splitlines()[0]
+
+
 def test_a_law_of_ones_own(write_grid, tmp_path, capsys):
     """--law replaces the published coefficients; a file that is none is refused in one line."""
     bad = tmp_path / "law.json"
