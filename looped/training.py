@@ -46,6 +46,8 @@ from looped.run_directory import (
 )
 from looped.strategies import check_strategy
 
+PACKAGE = Path(__file__).parent
+
 TOKEN_LOSSES_FILE = "token_losses.pt"
 
 DIVERGED_STATUS = 1
@@ -112,7 +114,11 @@ def check(argv: Sequence[str]) -> int:
 
 
 def _silence_what_is_not_the_users() -> None:
-    """Leave out what Lightning says about its own inside or about a product."""
+    """Leave out what Lightning says about its own inside or about a product.
+
+    What is left for the user to read is one line, without our source code below it.
+    """
+    warnings.formatwarning = _warning_line
     # lightning 2.6 calls what jsonargparse 4.49 and torch 2.14 deprecated
     # (Lightning-AI/pytorch-lightning#21900)
     warnings.filterwarnings("ignore", category=DeprecationWarning, module="lightning")
@@ -127,6 +133,22 @@ def _silence_what_is_not_the_users() -> None:
     for name in NOISY_LOGGERS:
         logging.getLogger(name).addFilter(_concerns_the_user)
     logging.getLogger("lightning.fabric.utilities.seed").setLevel(logging.WARNING)
+
+
+_lightnings_format = warnings.formatwarning
+
+
+def _warning_line(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """A warning of ours as one line; those of others as Lightning has them."""
+    if Path(filename).is_relative_to(PACKAGE):
+        return f"looped: warning: {message}\n"
+    return _lightnings_format(message, category, filename, lineno, line)
 
 
 def _concerns_the_user(entry: logging.LogRecord) -> bool:

@@ -407,7 +407,13 @@ def test_the_checkpoint_does_not_replace_the_users_values(config, tmp_path, caps
     changed = ("--ckpt_path=last", "--model.norm_lr=0.123")
     assert fit(config, *changed) == 2
     assert "model.norm_lr 0.123 instead of 0.005" in capsys.readouterr().err
-    assert fit(config, *changed, "--allow-changes") == 0
+    command = [sys.executable, "-m", "looped", "fit", f"--config={config}", *changed]
+    done = subprocess.run([*command, "--allow-changes"], capture_output=True, text=True, check=True)
+    warning = (
+        "looped: warning: Resuming as another experiment: model.norm_lr 0.123 instead of 0.005"
+    )
+    assert warning in done.stderr.splitlines()
+    assert "rank_zero_warn" not in done.stderr  # our source line, which Python puts below
     second = next((tmp_path / "run").glob("config-step*.yaml"))
     assert yaml.safe_load(second.read_text())["model"]["norm_lr"] == 0.123
 
