@@ -31,20 +31,26 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
     if arguments.slurm and arguments.launcher != "slurm":
         raise UserError("--slurm goes with --launcher slurm")
-    options = parse_options(arguments.slurm)
     grid = read_grid(arguments.grid)
     runs = plan_sweep(grid)
     check_folder(grid.out, "out")
     check_unchanged(arguments.grid, runs, out=grid.out)
     left = what_is_left(runs, retry=arguments.retry)
     here = arguments.launcher == "local"
+    executor = None
+    if arguments.launcher == "slurm":
+        from looped.sweeps.array import array_executor
+
+        executor = array_executor(
+            runs[0].base, out=grid.out, jobs=arguments.jobs, options=parse_options(arguments.slurm)
+        )
     jobs = min(arguments.jobs, len(left.waiting)) if here else 1
     with Workers(jobs, devices=devices_for(runs[0].base) if here else ()) as workers:
         refuse_mistakes(left.waiting, workers=workers, elsewhere=not here)
         register(arguments.grid, runs, out=grid.out)
         if here:
             return _train_here(arguments, runs, left=left, workers=workers)
-    return _hand_over(arguments, runs, left=left, options=options)
+    return _hand_over(runs, left=left, executor=executor)
 
 
 def parse_options(texts: list[str]) -> dict[str, Any]:
@@ -82,28 +88,21 @@ def _train_here(
     return FAILED_STATUS if outcome.failed else 0
 
 
-def _hand_over(
-    arguments: argparse.Namespace,
-    runs: "list[PlannedRun]",
-    *,
-    left: "Left",
-    options: dict[str, Any],
-) -> int:
-    """Leave the runs that nobody is training to another scheduler."""
+def _hand_over(runs: "list[PlannedRun]", *, left: "Left", executor: Any) -> int:
+    """Leave the runs that nobody is training to SLURM, or without an executor to whoever reads."""
     from looped.sweeps.failures import clear_failure
     from looped.sweeps.status import status_of
 
     for run in left.waiting:
         clear_failure(run.directory)
     waiting = [run for run in left.waiting if status_of(run.directory) != "running"]
-    if arguments.launcher == "commands":
+    if executor is None:
         _print_commands(waiting)
     else:
         if waiting:
             from looped.sweeps.array import submit_array
 
-            out = runs[0].directory.parent
-            jobs = submit_array(waiting, out=out, jobs=arguments.jobs, options=options)
+            jobs = submit_array(executor, waiting)
             print(f"submitted {len(jobs)} runs as array {jobs[0].job_id.split('_')[0]}")
         print(f"{len(runs) - len(waiting)} of {len(runs)} runs need nothing now")
         print(f"see looped sweep status {runs[0].directory.parent}")

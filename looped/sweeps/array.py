@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from looped.errors import UserError
+from looped.sweeps.base import Base
 from looped.sweeps.messages import job_of
 from looped.sweeps.plan import PlannedRun
 from looped.sweeps.run_task import RunTask
@@ -14,26 +15,18 @@ MOST_TIMEOUTS = 1000
 """How often a run may run out of its task's time and be requeued."""
 
 
-def submit_array(
-    runs: Sequence[PlannedRun],
-    *,
-    out: Path,
-    jobs: int,
-    options: Mapping[str, Any],
-    cluster: str = "slurm",
-) -> list[Any]:
-    """Submit one task per run, all in one array.
+def array_executor(
+    base: Base, *, out: Path, jobs: int, options: Mapping[str, Any], cluster: str = "slurm"
+) -> Any:
+    """What submits the runs of a sweep; writes nothing yet.
 
     Args:
-        runs: to train, at least one.
-        out: directory of the sweep; submitit's files go into its folder `slurm`.
+        base: of the runs; nodes and tasks_per_node follow from its trainer section.
+        out: directory of the sweep; submitit's files will go into its folder `slurm`.
         jobs: tasks at a time.
         options: further parameters of `submitit.AutoExecutor.update_parameters`, which win over
-            those derived from the runs' own trainer section (nodes, tasks_per_node).
+            those derived from the base.
         cluster: of submitit; `local` runs the tasks on this machine.
-
-    Returns:
-        submitit's jobs, one per run.
 
     Raises:
         UserError: submitit is not installed, there is no SLURM, or an option is unknown.
@@ -42,7 +35,6 @@ def submit_array(
         import submitit
     except ImportError:
         raise UserError("--launcher slurm needs submitit: pip install 'looped[slurm]'") from None
-    base = runs[0].base
     parameters: dict[str, Any] = {
         "name": out.name,
         "nodes": base.nodes,
@@ -57,5 +49,18 @@ def submit_array(
         executor.update_parameters(**(parameters | dict(options)))
     except (RuntimeError, ValueError, NameError, TypeError) as error:
         raise UserError(f"--launcher slurm: {' '.join(str(error).split())}") from error
+    return executor
+
+
+def submit_array(executor: Any, runs: Sequence[PlannedRun]) -> list[Any]:
+    """Submit one task per run, all in one array.
+
+    Args:
+        executor: made by `array_executor`.
+        runs: to train, at least one.
+
+    Returns:
+        submitit's jobs, one per run.
+    """
     submitted: list[Any] = executor.map_array(RunTask(), [job_of(run) for run in runs])
     return submitted

@@ -10,7 +10,7 @@ import pytest
 from looped.cli import main
 from looped.errors import UserError
 from looped.record import read_checkpoint, read_run_file
-from looped.sweeps.array import submit_array
+from looped.sweeps.array import array_executor, submit_array
 from looped.sweeps.failures import failure_of
 from looped.sweeps.grid import read_grid
 from looped.sweeps.locks import take_lock
@@ -26,7 +26,9 @@ def _plan(grid):
 
 def _submit(runs, tmp_path, **options):
     options = {"timeout_min": 5} | options
-    return submit_array(runs, out=tmp_path / "sweep", jobs=2, options=options, cluster="local")
+    out = tmp_path / "sweep"
+    executor = array_executor(runs[0].base, out=out, jobs=2, options=options, cluster="local")
+    return submit_array(executor, runs)
 
 
 @pytest.mark.slow
@@ -77,12 +79,13 @@ def _children(pid):
 
 
 @pytest.mark.skipif(shutil.which("srun") is not None, reason="this machine has SLURM")
-def test_without_a_cluster_it_says_so(write_grid, capsys):
-    """One line and status 2, not a traceback of submitit."""
+def test_without_a_cluster_it_says_so(write_grid, tmp_path, capsys):
+    """One line and status 2, not a traceback of submitit, and no directory made."""
     assert main(["sweep", "run", str(write_grid()), "--launcher", "slurm"]) == 2
     error = capsys.readouterr().err
     assert "srun" in error
     assert error.count("\n") == 1
+    assert not (tmp_path / "sweep").exists()
 
 
 def test_unknown_options_are_refused(write_grid, tmp_path):
