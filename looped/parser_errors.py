@@ -41,8 +41,15 @@ def _unknown_name(message: str) -> str | None:
 def _nearest(name: str, known_names: Iterable[str]) -> str:
     known = list(known_names)
     candidates = {key: key for key in known} | {key.rsplit(".", 1)[-1]: key for key in known}
-    found = difflib.get_close_matches(name, candidates, n=1, cutoff=0.75)
-    return f": did you mean {candidates[found[0]]}?" if found else ": see --help for valid names"
+    meant = [candidates[close] for close in _close_to(name, candidates)]
+    section, sections = name.split(".", 1)[0], {key.split(".", 1)[0] for key in known}
+    if not meant and section not in sections:  # a name of its own in a misspelt section
+        meant = _close_to(section, sections)
+    return f": did you mean {meant[0]}?" if meant else ": see --help for valid names"
+
+
+def _close_to(name: str, others: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(name, list(others), n=1, cutoff=0.75)
 
 
 def _kind(text: str) -> str:

@@ -39,5 +39,12 @@ def test_messages_of_the_installed_version(values, expected):
     assert one_line(str(caught.value), ["thing.size", "thing.kind"]) == expected
 
 
+def test_a_misspelt_section_is_offered_when_its_key_is_unknown_too():
+    known = ["trainer.devices", "model.width"]
+    message = "Key 'trainr.foo' is not expected"
+    assert one_line(message, known) == "unknown name trainr.foo: did you mean trainer?"
+    assert "see --help" in one_line("Key 'trainer.foo' is not expected", known)
+
+
 def test_what_is_not_known_stays_whole_but_in_one_line():
     assert one_line("first\n   second", []) == "first second"
