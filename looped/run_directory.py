@@ -4,9 +4,7 @@ A directory that holds a run is resumed or left alone, never trained into anew; 
 left is kept beside what the new one writes.
 """
 
-import fcntl
 import os
-import time
 import zipfile
 from pathlib import Path
 from typing import TextIO
@@ -18,6 +16,7 @@ from typing_extensions import override
 
 from looped.atomic_write import write_atomically
 from looped.errors import UserError
+from looped.file_lock import LOOK_S, lock
 from looped.record import (
     CHECKPOINT_DIR,
     CONFIG_FILE,
@@ -30,8 +29,6 @@ from looped.record import (
 )
 
 METRICS_FILE = "metrics.csv"
-PATIENCE_S = 1.0
-"""Who looks whether a run is being trained holds its lock for an instant (sweeps/locks.py)."""
 
 
 class RunDirectory(SaveConfigCallback):
@@ -108,25 +105,16 @@ def _sole_writer(run_dir: Path) -> TextIO:
     """Hold the run directory; the system releases it however this process ends."""
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
-        lock = (run_dir / LOCK_FILE).open("w")
+        held = lock(run_dir / LOCK_FILE, patience_s=LOOK_S)
     except OSError as error:
         raise UserError(
             f"run directory {run_dir} cannot be written: {error.strerror}; choose another --run.dir"
         ) from error
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock
-        except OSError as error:
-            if time.monotonic() < deadline:
-                time.sleep(PATIENCE_S / 20)
-                continue
-            lock.close()
-            raise UserError(
-                f"another process is training in {run_dir}: wait for it, or choose another "
-                "--run.dir"
-            ) from error
+    if held is None:
+        raise UserError(
+            f"another process is training in {run_dir}: wait for it, or choose another --run.dir"
+        )
+    return held
 
 
 def refuse_used(run_dir: Path) -> None:

@@ -5,11 +5,8 @@
 A `looped fit` by hand takes no such lock, but that of its run directory (looped/run_directory.py),
 which every training process holds as well.
 
-The lock is the system's (flock), not the file's existence, so a crash, a kill or a power cut leaves
-nothing to clean up. It belongs to the process that writes into the run directory and to the
-processes it starts with the file open, not to the launcher. The file is never removed: a lock on a
-removed file protects nothing. Network file systems must support flock (NFS does since Linux 2.6.12;
-Lustre when mounted with `flock`).
+A lock belongs to the process that writes into the run directory and to the processes it starts with
+the file open, not to the launcher (looped/file_lock.py).
 """
 
 import contextlib
@@ -21,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from looped.file_lock import LOOK_S, is_locked, lock
 from looped.record import LOCK_FILE
 
 LOCK_DIR = "locks"
@@ -33,54 +31,30 @@ def lock_path(directory: Path) -> Path:
 
 
 def take_lock(directory: Path) -> TextIO | None:
-    """Take the lock of a run, without waiting.
+    """Take the lock of a run.
 
     Args:
         directory: the run directory; it need not exist.
 
     Returns:
-        The open file that holds the lock until it is closed; null when another holds it.
+        The open file that holds the lock until it is closed; null when another process trains it.
 
     Raises:
         OSError: the lock file cannot be made.
     """
     path = lock_path(directory)
     path.parent.mkdir(parents=True, exist_ok=True)
-    stream = path.open("a+", encoding="utf-8")
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        stream.close()
-        return None
-    except OSError:
-        stream.close()
-        raise
-    stream.truncate(0)
-    json.dump({"host": platform.node(), "pid": os.getpid()}, stream)
-    stream.flush()
+    stream = lock(path, patience_s=LOOK_S)
+    if stream is not None:
+        stream.truncate(0)
+        json.dump({"host": platform.node(), "pid": os.getpid()}, stream)
+        stream.flush()
     return stream
 
 
 def is_held(directory: Path) -> bool:
-    """Whether some process is training the run right now: for a sweep, or in a `fit` by hand.
-
-    The look itself holds shared locks for an instant: a launcher that tries at that instant comes
-    back to the run later, and a `fit` tries again for a second.
-    """
-    return any(_is_locked(path) for path in (lock_path(directory), directory / LOCK_FILE))
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        stream = path.open(encoding="utf-8")
-    except OSError:
-        return False
-    with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    """Whether some process is training the run right now: for a sweep, or in a `fit` by hand."""
+    return any(is_locked(path) for path in (lock_path(directory), directory / LOCK_FILE))
 
 
 @contextlib.contextmanager
