@@ -13,6 +13,7 @@ from looped.callbacks.compute import Compute
 from looped.callbacks.lookup import callback_of, of_data
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
+from looped.quantities import duration
 from looped.training_plan import TrainingPlan, plan_training
 
 
@@ -84,7 +85,7 @@ class Horizon(Callback):
                     "tokens, so shorten it or prepare more text"
                 )
         left_s = (plan.steps - trainer.global_step) * _step_s(trainer, pl_module, plan)
-        rank_zero_info(f"{text}, about {_duration(left_s)}")
+        rank_zero_info(f"{text}, about {duration(left_s)}")
 
     @override
     def on_train_batch_end(
@@ -134,9 +135,3 @@ def _step_s(trainer: Trainer, pl_module: LightningModule, plan: TrainingPlan) ->
     untruncated = replace(architecture, truncation_depth=None).flops_per_token()
     rows_per_step = plan.tokens_per_step / architecture.seq_len / trainer.world_size
     return forward_s * 3 * rows_per_step * architecture.flops_per_token() / untruncated
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

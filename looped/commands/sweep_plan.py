@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _seconds(runs: "list[PlannedRun]", jobs: int) -> tuple[Sequence[float | None], str]:
     """Estimated seconds of each run, and what to say of the whole sweep."""
-    from looped.sweeps.tables import duration
+    from looped.quantities import duration
     from looped.sweeps.timing import estimated_seconds
 
     try:

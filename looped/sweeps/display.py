@@ -9,13 +9,13 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from looped.quantities import duration, short
 from looped.record import Record
 from looped.sweeps.launch import Left
 from looped.sweeps.messages import Reply
 from looped.sweeps.plan import PlannedRun
 from looped.sweeps.progress import progress_of
 from looped.sweeps.status import record_of
-from looped.sweeps.tables import duration, short
 
 
 class SweepDisplay:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from looped.callbacks.horizon import _duration
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
 from tests.callbacks.conftest import MODEL, SEQ_LEN
@@ -70,11 +69,6 @@ def test_more_than_one_epoch_warns(run):
     """The law assumes fresh tokens."""
     with pytest.warns(UserWarning, match=r"1\.50 epochs over the data"):
         run.fit(steps=30)
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(5, "5 s"), (600, "10 min"), (7200, "2.0 h")])
-def test_durations_in_words(seconds, words):
-    assert _duration(seconds) == words
 
 
 def test_two_horizons_are_refused(run):
