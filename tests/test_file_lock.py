@@ -1,5 +1,6 @@
 """A lock keeps others out, outlasts a look, and does not outlive its holder."""
 
+import fcntl
 import subprocess
 import sys
 import threading
@@ -44,10 +45,12 @@ def test_a_missing_file_is_not_locked_and_a_look_does_not_make_it(tmp_path):
     assert not (tmp_path / "lock").exists()
 
 
-def test_patience_takes_what_is_freed_meanwhile(tmp_path):
+def test_patience_outlasts_a_look(tmp_path):
+    """`looped sweep status` looks: it must not keep a run from starting."""
     path = tmp_path / "lock"
-    first = lock(path)
-    threading.Timer(LOOK_S / 5, first.close).start()
+    look = path.open("w")
+    fcntl.flock(look, fcntl.LOCK_SH)
+    threading.Timer(LOOK_S / 5, look.close).start()
     second = lock(path, patience_s=10 * LOOK_S)
     assert second is not None
     second.close()

@@ -16,7 +16,7 @@ from looped.record import read_run_file
 from tests.conftest import SEQ_LEN
 from tests.several_processes.conftest import ROOT, environment
 from tests.several_processes.training import STOPPED_AT
-from tests.test_training import VOCAB, assert_equal, state
+from tests.training.conftest import VOCAB, assert_equal, state
 
 pytestmark = pytest.mark.slow
 
