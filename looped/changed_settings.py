@@ -35,11 +35,10 @@ def changed_settings(
     Raises:
         UserError: a setting that changes what is learnt differs.
     """
-    stem = CONFIG_FILE.removesuffix(".yaml")
-    kept = sorted(checkpoint.parent.parent.glob(f"{stem}*.yaml"), key=lambda p: p.stat().st_mtime)
-    if not kept:
+    newest = newest_configuration(checkpoint.parent.parent)
+    if newest is None:
         return {}
-    before = _flat(yaml.safe_load(kept[-1].read_text(encoding="utf-8")))
+    before = _flat(yaml.safe_load(newest.read_text(encoding="utf-8")))
     now = _flat(yaml.safe_load(configuration))
     changed = {
         name: (before[name], now[name])
@@ -54,6 +53,13 @@ def changed_settings(
             "another --run.dir, or insist with --allow-changes"
         )
     return changed
+
+
+def newest_configuration(run_dir: Path) -> Path | None:
+    """The configuration of a run's newest start; null where none lies."""
+    stem = CONFIG_FILE.removesuffix(".yaml")
+    kept = sorted(run_dir.glob(f"{stem}*.yaml"), key=lambda path: path.stat().st_mtime)
+    return kept[-1] if kept else None
 
 
 def _flat(content: Any, prefix: str = "") -> dict[str, Any]:

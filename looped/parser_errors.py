@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+CANNOT_BE_MADE = "Problem with given class_path"  # a class of the user's: missing, or refusing
+
 
 def one_line(message: str, known_names: Iterable[str]) -> str:
     """Condense a message of jsonargparse.
@@ -16,6 +18,10 @@ def one_line(message: str, known_names: Iterable[str]) -> str:
     if unknown is not None:
         return f"unknown name {unknown}{_nearest(unknown, known_names)}"
     key = re.search(r'key "([\w.]+)"', message)
+    at_key = f"{key[1]}: " if key else ""
+    cannot_be_made = re.search(rf"{CANNOT_BE_MADE} '(.+?)':\s*(.+)", message)
+    if cannot_be_made:
+        return f"{at_key}{cannot_be_made[1]}: {cannot_be_made[2].strip()}"
     value = re.search(r"(?:Got|Given) value: (.*?)\s*$", message, re.DOTALL)
     expected = re.findall(r"Expected an? (typing\.\w+\[.*?\]|<class '\w+'>)", message)
     if key and value and expected:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, Trainer
+from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from lightning.pytorch.utilities import rank_zero_info
 from typing_extensions import override
@@ -30,13 +31,14 @@ from looped.callbacks.horizon import Horizon
 from looped.callbacks.lookup import callback_of
 from looped.callbacks.resume_guard import ResumeGuard
 from looped.callbacks.run_record import RunRecord
+from looped.callbacks.training_progress import TrainingProgress
 from looped.callbacks.validation_loss import ValidationLoss
 from looped.changed_settings import changed_settings
 from looped.datamodules.token_data import TokenDataModule
 from looped.errors import UserError
 from looped.modules.looped_lm import LoopedLM
 from looped.optimizers.recipe import make_optimizer
-from looped.parser_errors import one_line
+from looped.parser_errors import CANNOT_BE_MADE, one_line
 from looped.record import read_checkpoint
 from looped.run_directory import (
     RunDirectory,
@@ -44,6 +46,7 @@ from looped.run_directory import (
     refuse_unusable,
     refuse_used,
 )
+from looped.run_summary import run_summary
 from looped.strategies import check_strategy
 
 PACKAGE = Path(__file__).parent
@@ -85,11 +88,10 @@ def main(argv: Sequence[str]) -> int:
     try:
         with graceful_stop.listening() if argv[0] == "fit" else contextlib.nullcontext():
             cli = LoopedCLI(args=list(argv), graceful_stop=graceful_stop)
-    except StopRequested as stop:
-        print(f"looped fit: {stop}; go on with --ckpt_path last", file=sys.stderr)
-        return SIGNAL_STATUS + stop.signum
     except MisconfigurationException as error:  # Lightning's word for a mistake of the user's
         raise UserError(" ".join(str(error).split())) from error
+    if cli.stop is not None:
+        return SIGNAL_STATUS + cli.stop.signum
     return DIVERGED_STATUS if cli.diverged else 0
 
 
@@ -152,7 +154,8 @@ def _warning_line(
 
 
 def _concerns_the_user(entry: logging.LogRecord) -> bool:
-    noise = ("Tip:", "available: False")
+    # the summary says how far the run came
+    noise = ("Tip:", "available: False", "`Trainer.fit` stopped: `max_steps")
     return not any(words in entry.getMessage() for words in noise)
 
 
@@ -174,10 +177,15 @@ class OneLineParser(LightningArgumentParser):
 
 
 class LoopedCLI(LightningCLI):
-    """LightningCLI for `LoopedLM` on `TokenDataModule` with the measuring callbacks."""
+    """LightningCLI for `LoopedLM` on `TokenDataModule` with the measuring callbacks.
+
+    Attributes:
+        stop: what ended the training before its horizon; null when no signal did.
+    """
 
     def __init__(self, args: list[str], graceful_stop: GracefulStop) -> None:
         self._graceful_stop = graceful_stop
+        self.stop: StopRequested | None = None
         super().__init__(
             LoopedLM,
             TokenDataModule,
@@ -251,6 +259,15 @@ class LoopedCLI(LightningCLI):
         elif self.subcommand == "fit":
             refuse_used(run_dir)
 
+    @override
+    def instantiate_classes(self) -> None:
+        try:
+            super().instantiate_classes()
+        except ValueError as error:
+            if isinstance(error, UserError) or CANNOT_BE_MADE not in str(error):
+                raise
+            raise UserError(one_line(str(error), ())) from error
+
     def _name_changes(self, checkpoint: Path) -> None:
         config = self.config[self.subcommand]
         changed = changed_settings(
@@ -265,7 +282,10 @@ class LoopedCLI(LightningCLI):
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         config = self._get(self.config_init, "trainer")
         if config.logger in (None, True):
-            kwargs["logger"] = False  # RunDirectory adds the default one when training starts
+            kwargs["logger"] = False  # RunDirectory adds the default ones when training starts
+        shows_progress = config.enable_progress_bar is not False and not _has_bar(config.callbacks)
+        if shows_progress:
+            kwargs["enable_progress_bar"] = False  # Lightning's own, which knows no horizon
         if config.precision is None:
             kwargs["precision"] = _default_precision(config.accelerator)
         try:
@@ -279,7 +299,21 @@ class LoopedCLI(LightningCLI):
         callbacks.insert(
             place, ResumeGuard(allow_changes=bool(self._get(self.config, "allow_changes")))
         )
+        if shows_progress:
+            callbacks.insert(place, TrainingProgress())
         return trainer
+
+    @override
+    def _run_subcommand(self, subcommand: str) -> None:
+        """Run it; however training ended, say in three lines what came of it."""
+        try:
+            super()._run_subcommand(subcommand)
+        except StopRequested as stop:
+            self.stop = stop
+        if subcommand == "fit" and self.trainer.is_global_zero:
+            if self.stop is not None:
+                print(f"looped fit: {self.stop}", file=sys.stderr)
+            print(run_summary(Path(self.trainer.default_root_dir)), flush=True)
 
     def after_predict(self) -> None:
         """Keep what `predict` computed: nats of every validation target, row by row."""
@@ -336,6 +370,12 @@ def _refuse_other_model(checkpoint: Path, model: Any, *, to_train: bool) -> None
             f"checkpoint {checkpoint} is of another model: {', '.join(changed)}"
             + ("" if to_train else " (other recurrence counts: --model.eval_recurrences)")
         )
+
+
+def _has_bar(callbacks: Callback | list[Callback] | None) -> bool:
+    """Whether the user brings a progress bar."""
+    listed = callbacks if isinstance(callbacks, list) else [callbacks]
+    return any(isinstance(callback, ProgressBar) for callback in listed)
 
 
 def _default_precision(accelerator: str) -> Literal["32-true", "bf16-mixed"]:

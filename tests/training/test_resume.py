@@ -54,6 +54,8 @@ def test_an_interrupted_run_resumes_bit_for_bit(
             f"--run.dir={killed}",
         ],
         start_new_session=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     wait_for(killed / "checkpoints" / f"step={kill_at // 7 * 7:08d}.ckpt", process)
     time.sleep(0.05 * accumulate * (kill_at % 7))
@@ -64,6 +66,9 @@ def test_an_interrupted_run_resumes_bit_for_bit(
     else:
         process.send_signal(signum)
         assert process.wait() == 128 + signum
+        assert (
+            f"in {killed}; go on: looped fit --config={killed}/config.yaml" in process.stdout.read()
+        )
         record = read_run_file(killed / "run.json")
         assert record.status == "stopped"
         written = read_checkpoint(killed / "checkpoints" / "last.ckpt")
