@@ -7,11 +7,11 @@ left is kept beside what the new one writes.
 import os
 import zipfile
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
-from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from typing_extensions import override
 
 from looped.atomic_write import write_atomically
@@ -37,6 +37,9 @@ class RunDirectory(SaveConfigCallback):
     Until training really starts nothing is written: a mistake found in the setup of data, model
     or horizon leaves no file behind. A resumed run keeps the configurations and curves of its
     earlier starts.
+
+    The curve is metrics.csv, which the other commands read, and events for TensorBoard. Loggers
+    that the configuration names take the place of TensorBoard's; `logger: false` means none.
     """
 
     @override
@@ -44,16 +47,38 @@ class RunDirectory(SaveConfigCallback):
         """Nothing yet."""
 
     _lock: TextIO | None = None
+    _first_step = 0
+
+    @override
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        self._first_step = checkpoint["global_step"]
 
     @override
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        directory = Path(trainer.default_root_dir)
         if trainer.is_global_zero:
-            self._lock = _sole_writer(Path(trainer.default_root_dir))
-        if self.config.trainer.logger in (None, True):
-            directory = Path(trainer.default_root_dir)
-            if trainer.is_global_zero:
-                _keep_metrics(directory)
-            trainer.logger = CSVLogger(directory, name="", version="")
+            self._lock = _sole_writer(directory)
+        if self.config.trainer.logger is False:
+            return
+        if trainer.is_global_zero:
+            _keep_metrics(directory)
+        curve = CSVLogger(directory, name="", version="")
+        trainer.loggers = [curve, *(trainer.loggers or [self._tensorboard(directory)])]
+
+    def _tensorboard(self, directory: Path) -> TensorBoardLogger:
+        """Events in the run directory itself, so that `tensorboard --logdir` shows its name.
+
+        A killed run has logged steps that it takes again when resumed: those are purged.
+        """
+        return TensorBoardLogger(
+            directory,
+            name="",
+            version="",
+            default_hp_metric=False,
+            purge_step=self._first_step or None,
+        )
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

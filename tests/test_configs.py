@@ -24,10 +24,12 @@ def test_run_configurations_parse(path, capsys):
 
 
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("configs/strategies/*.yaml")), ids=lambda p: p.stem
+    "path",
+    sorted([*ROOT.glob("configs/strategies/*.yaml"), *ROOT.glob("configs/loggers/*.yaml")]),
+    ids=lambda p: p.stem,
 )
-def test_strategies_parse_on_top_of_a_run(path, capsys):
-    """A strategy's YAML says nothing but how processes share the work."""
+def test_parts_parse_on_top_of_a_run(path, capsys):
+    """The YAML of a strategy or a logger says nothing of the run but its trainer."""
     run = f"--config={ROOT / 'configs' / 'demo.yaml'}"
     with pytest.raises(SystemExit) as ended:
         main(["fit", run, f"--config={path}", "--print_config"])
