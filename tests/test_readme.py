@@ -1,23 +1,42 @@
-"""Every `looped` command of the README runs, in its order, on small stand-ins for text and grid."""
+"""Every command of the README runs, in its order, on small stand-ins for text and grid."""
 
+import io
 import re
 import shlex
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from tensorboard.program import TensorBoard
 
 from looped.cli import main
 from looped.datamodules.prepare import prepare
+from looped.scaling.run_tables import read_table
 
 VOCAB = 300  # the tiny corpus has no more
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+PROSE = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
 
 
 def commands() -> list[str]:
-    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line.startswith("looped ")]
+    return [
+        line.split(" #")[0].strip()
+        for language, text in BLOCKS
+        if language == "bash"
+        for line in text.splitlines()
+        if line.strip()
+    ]
+
+
+def commands_in_prose() -> list[str]:
+    """Those in backticks that are whole; `looped demo` has a test of its own."""
+    found = re.findall(r"`(looped [^`]*)`", PROSE)
+    return [command for command in found if "..." not in command and command != "looped demo"]
 
 
 @pytest.fixture
@@ -44,12 +63,50 @@ def project(tmp_path, corpus, monkeypatch) -> Path:
     return tmp_path
 
 
+def check(command: str) -> None:
+    """Run what is ours; of the rest, see that it exists."""
+    program, *arguments = shlex.split(command, comments=True)
+    if program == "looped":
+        assert main(arguments) == 0, command
+    elif program == "make":
+        assert set(arguments) <= set(TARGETS), command
+    elif program == "tensorboard":
+        TensorBoard().configure(("tensorboard", *arguments))
+    else:
+        pytest.fail(f"nothing here knows how to check: {command}")
+
+
 @pytest.mark.slow
-def test_the_commands_of_the_readme_run(project, capsys):
+def test_the_commands_of_the_readme_run(project):
     """A renamed option, a missing file or an order that does not work fails here."""
-    assert len(commands()) >= 8
-    for command in commands():
-        small = command.replace("bpe:512", f"bpe:{VOCAB}")
-        arguments = shlex.split(small, comments=True)[1:]
-        status = main(arguments)
-        assert status == 0, f"{command}\n{capsys.readouterr().err}"
+    assert len(commands()) >= 15
+    for command in dict.fromkeys((*commands(), *commands_in_prose())):
+        check(command.replace("bpe:512", f"bpe:{VOCAB}"))
+
+
+def test_no_command_hides_from_the_test():
+    """Blocks say what they are; what is indented, or called text, holds no command."""
+    assert {language for language, _ in BLOCKS} <= {"bash", "text", "csv"}
+    quiet = [line for language, text in BLOCKS if language == "text" for line in text.splitlines()]
+    quiet += [line for line in PROSE.splitlines() if line.startswith("    ")]
+    assert not [line for line in quiet if re.match(r"\s*[$]?\s*(looped|make|pip|python) ", line)]
+
+
+def test_the_table_of_the_readme_is_one(tmp_path):
+    """Its rows are read without complaint, and are those of two published runs."""
+    ((_, text),) = [block for block in BLOCKS if block[0] == "csv"]
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    table, left_out = read_table(path)
+    assert left_out == []
+    published = pd.read_csv(ROOT / "tests" / "data" / "isodepth_runs.csv")
+    own = pd.read_csv(io.StringIO(text))
+    assert len(own.merge(published, on=list(own.columns))) == len(own) == len(table) == 2
+
+
+def test_every_file_that_is_named_exists():
+    """Links, and paths in backticks."""
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    named = re.findall(r"`((?:docs|tests|configs|looped)/[\w./*-]*)`", README)
+    assert links
+    assert [path for path in (*links, *named) if not list(ROOT.glob(path.rstrip("/")))] == []
