@@ -71,18 +71,28 @@ def _run(command: str, arguments: list[str]) -> int:
         return int(training.main([command, *arguments]))
     if command in COMMANDS:
         module = importlib.import_module(f"looped.commands.{command}")
-        parser = CommandParser(
-            prog=f"looped {command}",
-            description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        module.add_arguments(parser)
-        # Intermixed, so that sources may follow options; argparse cannot do that with actions.
-        intermixed = command not in COMMANDS_WITH_ACTIONS
-        parse = parser.parse_intermixed_args if intermixed else parser.parse_args
-        return int(module.run(parse(arguments)))
+        return int(module.run(parse_arguments(command, arguments)))
     raise UserError(_unknown(command))
+
+
+def parse_arguments(command: str, arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments of one of `COMMANDS`, checked as far as its parser can.
+
+    Raises:
+        UserError: unknown or impossible ones.
+    """
+    module = importlib.import_module(f"looped.commands.{command}")
+    parser = CommandParser(
+        prog=f"looped {command}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    # Intermixed, so that sources may follow options; argparse cannot do that with actions.
+    if command in COMMANDS_WITH_ACTIONS:
+        return parser.parse_args(arguments)
+    return parser.parse_intermixed_args(arguments)
 
 
 def _overview() -> str:

@@ -198,6 +198,7 @@ class LoopedCLI(LightningCLI):
                 "enable_model_summary": False,
             },
             parser_class=OneLineParser,
+            parser_kwargs={"prog": "looped"},
             auto_configure_optimizers=False,
             args=args,
         )
