@@ -4,14 +4,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/installed
+DOCS_INSTALLED := .venv/docs-installed
 
-.PHONY: demo test lint types clean
+.PHONY: demo test docs lint types clean
 
 demo: $(INSTALLED)
 	$(BIN)/looped demo
 
 test: lint types
 	$(BIN)/python -m pytest
+
+# Fails on a broken link; NO_MKDOCS_2_WARNING hides what a vendor says of another product.
+docs: $(DOCS_INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -28,5 +33,9 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
+$(DOCS_INSTALLED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv site .mypy_cache .pytest_cache .ruff_cache
