@@ -35,6 +35,7 @@ print(json.dumps(helps))
 
 ROOMS = {
     "architecture and record": ("looped.architecture", "looped.record", "looped.training_plan"),
+    "measured model": ("looped.measured_model",),
     "modules": ("looped.modules",),
     "optimizers": ("looped.optimizers",),
     "datamodules": ("looped.datamodules",),

@@ -30,13 +30,13 @@ VOCAB_MULTIPLE = 64
 class ParameterGroups:
     """Number of parameters by group; every parameter is in exactly one."""
 
-    embedding: int
-    head: int
-    prelude: int
-    recurrent: int
-    coda: int
-    injection: int
-    norms: int
+    embedding: int = 0
+    head: int = 0
+    prelude: int = 0
+    recurrent: int = 0
+    coda: int = 0
+    injection: int = 0
+    norms: int = 0
 
     @property
     def total(self) -> int:

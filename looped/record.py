@@ -69,7 +69,8 @@ class Record:
         wall_s: seconds spent training, over all starts.
         model: every constructor argument of the architecture.
         params: embedding, head, prelude, recurrent, coda, injection, norms, total, n_once, n_rec.
-        flops: convention, per_token, train, budget, measured_per_token, optimizer (per step).
+        flops: convention, per_token, train, budget, measured_per_token (null for models that are
+            not `LoopedLM`), optimizer (per step).
         progress: step, tokens, epochs, planned_steps, planned_tokens, and diverged_step, the step
             at which the training loss was lost; null when it was not.
         validation: in the order in which they happened.

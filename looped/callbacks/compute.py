@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from looped.architecture import CONVENTIONS, Convention
 from looped.errors import UserError
+from looped.measured_model import check_groups, measured_model
 from looped.modules.looped_lm import LoopedLM
 from looped.modules.measure import measured_flops_per_token
 from looped.optimizers.muonh import MuonH
@@ -28,7 +29,8 @@ class Compute(Callback):
         train_flops: training FLOPs so far, in the convention.
         wall_s: seconds between the start of training and now, over all starts.
         flops_per_token: F in the convention.
-        measured_flops_per_token: what torch's counter sees of the same forward and backward.
+        measured_flops_per_token: what torch's counter sees of the same forward and backward; null
+            for models that are not `LoopedLM`.
         optimizer_flops: matrix work of one optimizer step.
     """
 
@@ -41,7 +43,7 @@ class Compute(Callback):
         self.tokens = 0
         self.train_flops = 0
         self.flops_per_token = 0
-        self.measured_flops_per_token = 0
+        self.measured_flops_per_token: int | None = None
         self.optimizer_flops = 0
         self._earlier_wall_s = 0.0
         self._started: float | None = None
@@ -56,9 +58,11 @@ class Compute(Callback):
     @override
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if stage == "fit":
-            assert isinstance(pl_module, LoopedLM)
-            self.flops_per_token = pl_module.architecture.flops_per_token(self.convention)
-            self.measured_flops_per_token = measured_flops_per_token(pl_module.architecture)
+            check_groups(pl_module)
+            self.flops_per_token = measured_model(pl_module).flops_per_token(self.convention)
+            # only of ours it is known how to build the network where nothing is computed
+            if isinstance(pl_module, LoopedLM):
+                self.measured_flops_per_token = measured_flops_per_token(pl_module.architecture)
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -82,9 +86,9 @@ class Compute(Callback):
         tokens = batch[1].numel() * trainer.world_size
         self.tokens += tokens
         self.train_flops += tokens * self.flops_per_token
-        assert isinstance(pl_module, LoopedLM)
+        plan = measured_model(pl_module).plan
         every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # a connector sets it; 0 = never
-        ends = pl_module.plan is not None and trainer.global_step >= pl_module.plan.steps
+        ends = plan is not None and trainer.global_step >= plan.steps
         if ends or (every and trainer.global_step % every == 0):
             self._log(pl_module)
 

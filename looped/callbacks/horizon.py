@@ -12,6 +12,7 @@ from typing_extensions import override
 from looped.callbacks.compute import Compute
 from looped.callbacks.lookup import callback_of, of_data
 from looped.errors import UserError
+from looped.measured_model import measured_model
 from looped.modules.looped_lm import LoopedLM
 from looped.quantities import duration
 from looped.training_plan import TrainingPlan, plan_training
@@ -50,19 +51,18 @@ class Horizon(Callback):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if stage != "fit":
             return
-        assert isinstance(pl_module, LoopedLM)
-        architecture = pl_module.architecture
-        groups = architecture.parameter_groups()
+        model = measured_model(pl_module)
+        groups = model.parameter_groups()
         self.plan = plan_training(
-            flops_per_token=architecture.flops_per_token(callback_of(trainer, Compute).convention),
-            tokens_per_step=_rows_per_step(trainer) * architecture.seq_len,
+            flops_per_token=model.flops_per_token(callback_of(trainer, Compute).convention),
+            tokens_per_step=_rows_per_step(trainer) * model.seq_len,
             non_embedding=groups.n_once + groups.n_rec,
             budget_flops=self.budget_flops,
             tokens=self.tokens,
             steps=self.steps,
             tokens_per_parameter=self.tokens_per_parameter,
         )
-        pl_module.plan = self.plan
+        model.plan = self.plan
         if trainer.max_steps == -1:  # a lower limit of the user's own stays in force
             trainer.fit_loop.epoch_loop.max_steps = self.plan.steps
 
@@ -76,16 +76,17 @@ class Horizon(Callback):
         )
         rows: int | None = of_data(trainer, "train_rows")
         if rows is not None:
-            assert isinstance(pl_module, LoopedLM)
-            epochs = plan.tokens / (rows * pl_module.architecture.seq_len)
+            epochs = plan.tokens / (rows * measured_model(pl_module).seq_len)
             text += f", {epochs:.2f} epochs"
             if epochs > 1:
                 rank_zero_warn(
                     f"the horizon is {epochs:.2f} epochs over the data: the law assumes fresh "
                     "tokens, so shorten it or prepare more text"
                 )
-        left_s = (plan.steps - trainer.global_step) * _step_s(trainer, pl_module, plan)
-        rank_zero_info(f"{text}, about {duration(left_s)}")
+        if isinstance(pl_module, LoopedLM):  # of others it is not known how to time a forward pass
+            left_s = (plan.steps - trainer.global_step) * _step_s(trainer, pl_module, plan)
+            text += f", about {duration(left_s)}"
+        rank_zero_info(text)
 
     @override
     def on_train_batch_end(
@@ -118,13 +119,12 @@ def _rows_per_step(trainer: Trainer) -> int:
     return batch_size * trainer.accumulate_grad_batches * trainer.world_size
 
 
-def _step_s(trainer: Trainer, pl_module: LightningModule, plan: TrainingPlan) -> float:
+def _step_s(trainer: Trainer, pl_module: LoopedLM, plan: TrainingPlan) -> float:
     """Seconds that an optimizer step will take, from a forward pass timed on one row.
 
     A row's forward pass costs a third of its training FLOPs, truncated passes aside, which train
     at the price of the forward pass alone.
     """
-    assert isinstance(pl_module, LoopedLM)
     architecture = pl_module.architecture
     row = torch.zeros(1, architecture.seq_len, dtype=torch.long, device=pl_module.device)
     with torch.no_grad(), trainer.precision_plugin.forward_context():

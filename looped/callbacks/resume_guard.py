@@ -38,7 +38,8 @@ class ResumeGuard(Callback):
         now = callback_of(trainer, RunRecord).record(trainer, pl_module)
         experiment = _changed(_identity(before), _identity(now))
         arguments = _changed(
-            checkpoint["hyper_parameters"] | before.model, dict(pl_module.hparams) | now.model
+            checkpoint.get("hyper_parameters", {}) | before.model,
+            dict(pl_module.hparams) | now.model,
         )
         experiment |= {f"model.{k}": v for k, v in arguments.items() if k not in HARMLESS}
         for name in sorted(set(arguments) & set(HARMLESS)):

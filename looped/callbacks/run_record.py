@@ -20,7 +20,7 @@ from looped.callbacks.horizon import Horizon
 from looped.callbacks.lookup import callback_of, of_data
 from looped.callbacks.validation_loss import ValidationLoss
 from looped.errors import UserError
-from looped.modules.looped_lm import LoopedLM
+from looped.measured_model import measured_model
 from looped.optimizers.recipe import group_table
 from looped.record import CHECKPOINT_KEY, Record, Status
 
@@ -124,14 +124,13 @@ class RunRecord(Callback):
 
     def record(self, trainer: Trainer, pl_module: LightningModule) -> Record:
         """The record as of now."""
-        assert isinstance(pl_module, LoopedLM)
-        architecture = pl_module.architecture
+        model = measured_model(pl_module)
         compute = callback_of(trainer, Compute)
         plan = callback_of(trainer, Horizon).plan
         assert plan is not None
         seed = os.environ.get("PL_GLOBAL_SEED")
         describe = of_data(trainer, "describe")
-        epoch_tokens = of_data(trainer, "train_rows", 0) * architecture.seq_len
+        epoch_tokens = of_data(trainer, "train_rows", 0) * model.seq_len
         return Record(
             run=self.name,
             recipe=self.recipe,
@@ -140,8 +139,8 @@ class RunRecord(Callback):
             versions=_versions(),
             started=self._started,
             wall_s=round(compute.wall_s, 3),
-            model=architecture.as_record(),
-            params=architecture.parameter_groups().as_record(),
+            model=model.describe() | {"recurrences": model.recurrences},
+            params=model.parameter_groups().as_record(),
             flops={
                 "convention": compute.convention,
                 "per_token": compute.flops_per_token,

@@ -12,7 +12,7 @@ from looped.callbacks.compute import Compute
 from looped.callbacks.lookup import callback_of, of_data
 from looped.callbacks.token_loss import TokenLoss
 from looped.errors import UserError
-from looped.modules.looped_lm import LoopedLM
+from looped.measured_model import measured_model
 from looped.record import Validation
 
 
@@ -43,17 +43,10 @@ class ValidationLoss(Callback):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if stage != "fit":
             return
-        assert isinstance(pl_module, LoopedLM)
         if trainer.limit_val_batches != 1.0 and not trainer.fast_dev_run:  # type: ignore[attr-defined]  # a connector sets it
             raise UserError(
                 f"trainer.limit_val_batches {trainer.limit_val_batches}: the loss that phi is "
                 "fitted to needs all validation rows; leave the option out"
-            )
-        if pl_module.eval_recurrences != pl_module.architecture.recurrences:
-            raise UserError(
-                f"model.eval_recurrences {pl_module.eval_recurrences} differs from "
-                f"model.recurrences {pl_module.architecture.recurrences} in fit: train first, "
-                "then evaluate other counts with `looped validate`"
             )
         if self.every_n_steps is not None:
             # Lightning counts batches, a user counts optimizer steps.
@@ -69,6 +62,11 @@ class ValidationLoss(Callback):
         self._token_bytes = None if known is None else known.to(pl_module.device)
 
     def _add(self, outputs: Any) -> None:
+        if not (isinstance(outputs, dict) and {"nats", "targets"} <= outputs.keys()):
+            raise UserError(
+                "the model's validation_step (and test_step) must return a dict of `nats`, the "
+                "loss of every target, and `targets`: see docs/own-model.md"
+            )
         self._metric.update(outputs["nats"], outputs["targets"], self._token_bytes)
 
     def _log(self, pl_module: LightningModule, split: str) -> dict[str, float]:
@@ -126,7 +124,6 @@ class ValidationLoss(Callback):
     def _entry(
         self, trainer: Trainer, pl_module: LightningModule, result: dict[str, float]
     ) -> Validation:
-        assert isinstance(pl_module, LoopedLM)
         compute = callback_of(trainer, Compute)
         return Validation(
             step=trainer.global_step,
@@ -135,7 +132,7 @@ class ValidationLoss(Callback):
             loss=_finite_or_none(result["loss"]),
             bits_per_byte=_finite_or_none(result["bits_per_byte"]),
             tokens_evaluated=int(result["tokens"]),
-            recurrences=pl_module.eval_recurrences,
+            recurrences=measured_model(pl_module).recurrences,
         )
 
     @override

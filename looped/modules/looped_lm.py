@@ -1,7 +1,8 @@
 """The LightningModule: loss, optimizer and schedule of a looped language model.
 
 It knows nothing of the trainer around it. The horizon callback hands it its `plan` before the
-optimizer is made; the measuring callbacks read `architecture` and what the steps return.
+optimizer is made; the measuring callbacks read what looped/measured_model.py names and what the
+steps return.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 
-from looped.architecture import Architecture
+from looped.architecture import Architecture, Convention, ParameterGroups
 from looped.errors import UserError
 from looped.modules.looped_transformer import LoopedTransformer
 from looped.modules.sharding import shard
@@ -103,6 +104,45 @@ class LoopedLM(LightningModule):
     def architecture(self) -> Architecture:
         """The constructor arguments of the network."""
         return self.network.architecture
+
+    # -- what is measured of it (looped/measured_model.py) ---------------------------------------
+
+    @property
+    def recurrences(self) -> int:
+        """How often the recurrent block runs in training."""
+        return self.architecture.recurrences
+
+    @property
+    def seq_len(self) -> int:
+        """T, targets per training row."""
+        return self.architecture.seq_len
+
+    def parameter_groups(self) -> ParameterGroups:
+        """Number of parameters by group."""
+        return self.architecture.parameter_groups()
+
+    def flops_per_token(self, convention: Convention = "paper") -> int:
+        """Training FLOPs per token."""
+        return self.architecture.flops_per_token(convention)
+
+    def describe(self) -> dict[str, Any]:
+        """The constructor arguments of the network."""
+        return self.architecture.as_record()
+
+    # -- hooks and steps -------------------------------------------------------------------------
+
+    def setup(self, stage: str) -> None:
+        """Refuse to train while measuring something else.
+
+        Raises:
+            UserError: another recurrence count at evaluation.
+        """
+        if stage == "fit" and self.eval_recurrences != self.recurrences:
+            raise UserError(
+                f"model.eval_recurrences {self.eval_recurrences} differs from model.recurrences "
+                f"{self.recurrences} in fit: train first, then evaluate other counts with "
+                "`looped validate`"
+            )
 
     def configure_model(self) -> None:
         """Shard the network when the strategy brings a device mesh (FSDP2)."""
