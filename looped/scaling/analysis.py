@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from looped.scaling.equivalents import Equivalents, equivalents, laws_by_recurrence
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
 from looped.scaling.hypotheses import PhiTest, phi_test
 from looped.scaling.intervals import DEFAULT_KIND, PhiIntervals, phi_intervals
 from looped.scaling.isoflop import Parabola, isoflop_parabolas
+from looped.scaling.laws_by_recurrence import laws_by_recurrence
+from looped.scaling.loss_gap import GapParts, loss_gap
+from looped.scaling.nested import NestedFit, nested_fits
 from looped.scaling.prediction import PredictionError, leave_one_cell_out, leave_top_level_out
 from looped.scaling.residual_tables import GroupResidual, residuals_by
 from looped.scaling.sensitivity import Alternative, sensitivity
+from looped.scaling.worth import Worth, worth_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,9 @@ class Analysis:
         tests: of phi = 0 and phi = 1, by those names; null where phi cannot be told.
         by_recurrence: residuals by recurrence count; empty where there is no law.
         by_level: residuals by budget or token count; empty likewise.
-        equivalents: each recurrence count with a factor of its own; null where phi cannot be told.
+        nested: the laws beside the plain one, by form; empty where phi cannot be told.
+        worth: of each recurrence count, and its shape; null likewise.
+        gap: between looped and plain models, by r, and what explains it; empty likewise.
         laws: of each recurrence count alone; empty where phi cannot be told.
         parabolas: iso-FLOP parabola of each cell; empty for a table without levels.
         predictions: errors on runs left out of the fit.
@@ -40,7 +45,9 @@ class Analysis:
     tests: dict[str, PhiTest | None]
     by_recurrence: dict[str, GroupResidual]
     by_level: dict[str, GroupResidual]
-    equivalents: Equivalents | None
+    nested: dict[str, NestedFit]
+    worth: Worth | None
+    gap: dict[int, GapParts]
     laws: dict[int, FitResult]
     parabolas: tuple[Parabola, ...]
     predictions: tuple[PredictionError, ...]
@@ -68,6 +75,7 @@ def analyse(
     kinds = dict.fromkeys([kind, "percentile", "profile"])
     intervals = phi_intervals(fit, list(kinds), level=level, resamples=resamples, seed=seed)
     chosen = intervals.intervals[kind]
+    nested = nested_fits(fit, level=level)
     return Analysis(
         fit=fit,
         kind=kind,
@@ -75,7 +83,9 @@ def analyse(
         tests={f"phi={value:g}": phi_test(fit, value, interval=chosen) for value in (0.0, 1.0)},
         by_recurrence=residuals_by(fit, "recurrences") if fit.law else {},
         by_level=residuals_by(fit, "level") if fit.law and "level" in fit.runs else {},
-        equivalents=equivalents(fit),
+        nested=nested,
+        worth=worth_of(fit, nested, level=level),
+        gap=loss_gap(nested["offset"]) if nested else {},
         laws=laws_by_recurrence(fit) if fit.phi is not None else {},
         parabolas=tuple(isoflop_parabolas(fit.runs)) if "level" in fit.runs else (),
         predictions=tuple(

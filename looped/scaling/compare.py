@@ -16,13 +16,9 @@ from scipy import stats
 from looped.errors import UserError
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, cells_of, fit_law
 from looped.scaling.fitted import Fitted
-from looped.scaling.intervals import (
-    MIN_CELLS,
-    MIN_RESAMPLES,
-    check_resampling,
-    jackknife_error,
-)
+from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
 from looped.scaling.isoflop import isoflop_parabolas
+from looped.scaling.jackknife import MIN_CELLS, jackknife_error
 from looped.scaling.law import PHI, Floats
 from looped.scaling.runs import RunPool, is_budget
 

@@ -104,6 +104,13 @@ class FitResult:
         return int(self.cells.max()) + 1 if len(self.cells) else 0
 
     @property
+    def design_tells_phi(self) -> bool:
+        """Whether phi was fitted and the design of the runs, if not their losses, can tell it."""
+        if "phi" in self.held or self.optimum is None:
+            return False
+        return not design_faults(self.runs, num_free=self.num_free, held=self.held)
+
+    @property
     def options(self) -> dict[str, Any]:
         """Arguments of `fit_law` that fit other runs in the same way."""
         fix = {name: value for name, value in self.held.items() if name != "log_E"}
@@ -202,7 +209,7 @@ def fit_law(
     # A design that cannot tell phi has no single optimum to make sure of, and long valleys.
     polish = min(polish, 3) if faults else polish
     optimum = minimise(design, delta=delta, held=held, polish=polish)
-    found = conditioning(design, optimum, delta=delta)
+    found = conditioning(design, optimum.theta, free=optimum.free, delta=delta)
     low, high = design.bounds()
     box = {n: (lo, hi) for n, lo, hi in zip(design.names, low, high, strict=True)}
     faults += optimum_faults(found, box)

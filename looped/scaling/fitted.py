@@ -90,14 +90,40 @@ class Fitted:
         )
         if weights is None or not self.free[PHI]:
             return found
-        return replace(found, converged=found.converged & self._tells_phi(weights))
+        return replace(found, converged=found.converged & self._tells(weights).all(axis=1))
 
-    def _tells_phi(self, weights: Floats) -> NDArray[np.bool_]:
-        """Whether each drawing, shape (m, n), holds looped runs, and plain ones if any exist."""
-        plain = self.design.exponents[:, 0] == 0  # log r = 0
+    def loop_values(self, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """phi, or what stands for it, fitted to drawings of the runs.
+
+        Args:
+            weights: how often each run was drawn; shape (m, n).
+
+        Returns:
+            The q parameters from PHI on of each drawing, shape (m, q), and whether each was told: a
+            fit that converged inside the box, on a drawing with runs that tell it.
+        """
+        found = fit_many(self.design, self.theta, delta=self.delta, free=self.free, weights=weights)
+        low, high = self.design.bounds()
+        values = found.theta[:, PHI:]
+        inside = (values > low[PHI:]) & (values < high[PHI:])
+        return values, found.converged[:, np.newaxis] & inside & self._tells(weights)
+
+    def without_each_cell(self) -> Floats:
+        """The drawings that leave out one cell each, in the order of the cells; shape (G, n)."""
+        return np.asarray(1.0 - np.eye(self.num_cells)[:, self.cells])
+
+    def _tells(self, weights: Floats) -> NDArray[np.bool_]:
+        """Whether each drawing of shape (m, n) holds runs that tell phi, or what stands for it.
+
+        Returns:
+            Shape (m, q): of each of the q parameters from PHI on, whether runs on which it acts
+            were drawn, and plain ones if any exist.
+        """
+        touched = self.design.terms.touched
+        plain = ~touched.any(axis=1)
         drawn = weights > 0
-        looped = drawn[:, ~plain].any(axis=1)
-        return np.asarray(looped & drawn[:, plain].any(axis=1) if plain.any() else looped)
+        looped = np.stack([drawn[:, acts].any(axis=1) for acts in touched.T], axis=1)
+        return looped & drawn[:, plain].any(axis=1, keepdims=True) if plain.any() else looped
 
     def with_losses(self, log_loss: Floats) -> "Fitted":
         """The same design and parameters held, fitted to other losses of shape (n,)."""

@@ -66,12 +66,12 @@ def phi_test(fit: FitResult, value: float, *, interval: Interval | None = None) 
         phi=value,
         statistic=statistic,
         p=float(stats.f.sf(max(statistic, 0.0), 1, n - k)),
-        delta_aicc=statistic + _penalty(n, k - 1) - _penalty(n, k) if n > k + 2 else None,
+        delta_aicc=(statistic + aicc_penalty(n, k - 1) - aicc_penalty(n, k) if n > k + 2 else None),
         p_cells=p_cells,
     )
 
 
-def _penalty(n: int, k: int) -> float:
-    """What AICc adds for k fitted parameters and the dispersion."""
+def aicc_penalty(n: int, k: int) -> float:
+    """What AICc adds for k fitted parameters and the dispersion; n runs, more than k + 2."""
     k += 1
     return 2 * k + 2 * k * (k + 1) / (n - k - 1)

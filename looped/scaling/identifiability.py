@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from looped.scaling.huber import ROUND_OFF, psi
 from looped.scaling.law import PHI, Design, Floats
-from looped.scaling.minimise import Optimum
 
 MIN_SPARE_RUNS = 2
 """Runs needed beyond the number of fitted parameters."""
@@ -50,8 +50,8 @@ class Conditioning:
         condition_number: of the Jacobian with columns of unit length, over the free parameters.
         phi_inflation: factor by which the other parameters widen the error of phi; 1 when phi can
             be read off alone, null when phi was held.
-        gradient: largest cosine between a column of the Jacobian and psi; 0 at an optimum and,
-            but for rounding, where the fit is exact.
+        gradient: largest cosine between a column of the Jacobian and psi; 0 at an optimum and
+            where the fit is exact but for rounding.
         at_bounds: names of the parameters at a bound of their box.
     """
 
@@ -115,21 +115,30 @@ def _ratio_spread(runs: pd.DataFrame) -> float:
     return float((ratio - ratio.groupby(runs["recurrences"]).transform("mean")).std(ddof=0))
 
 
-def conditioning(design: Design, optimum: Optimum, *, delta: float) -> Conditioning:
-    """Condition number, inflation of phi, gradient and bounds at an optimum."""
-    theta, free = optimum.theta, optimum.free
+def conditioning(
+    design: Design, theta: Floats, *, free: NDArray[np.bool_], delta: float
+) -> Conditioning:
+    """Condition number, inflation of phi, gradient and bounds at an optimum.
+
+    Args:
+        design: the n runs.
+        theta: the optimum; shape (p,).
+        free: which parameters were fitted; shape (p,).
+        delta: of Huber's function.
+    """
     prediction, jacobian = design.log_prediction_and_jacobian(theta)
     columns = jacobian[:, free]
     lengths = np.linalg.norm(columns, axis=0)
     unit = columns / np.where(lengths > 0, lengths, 1.0)
     influence = psi(prediction - design.log_loss, delta)
-    size = max(float(np.linalg.norm(influence)), ROUND_OFF * np.sqrt(len(influence)))
+    size = float(np.linalg.norm(influence))
+    exact = size <= ROUND_OFF * np.sqrt(len(influence))
 
     low, high = design.bounds()
     margin = BOUND_TOLERANCE * (high - low)
     touching = free & ((theta <= low + margin) | (theta >= high - margin))
     inside = ~touching[free]
-    gradient = np.abs(unit.T @ influence)[inside] / size
+    gradient = np.zeros(0) if exact else np.abs(unit.T @ influence)[inside] / size
     return Conditioning(
         condition_number=float(np.linalg.cond(unit)),
         phi_inflation=_inflation(unit, int(free[:PHI].sum())) if free[PHI] else None,

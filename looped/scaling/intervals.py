@@ -13,9 +13,9 @@ from scipy import stats
 from looped.errors import UserError
 from looped.scaling.fit import FitResult
 from looped.scaling.fitted import Fitted
-from looped.scaling.law import PHI, Floats
+from looped.scaling.jackknife import MIN_CELLS, jackknife_error
 from looped.scaling.profile import profile_phi
-from looped.scaling.resampling import Resampled, bootstrap_cells, jackknife_cells, wild_cells
+from looped.scaling.resampling import Resampled, bootstrap_cells, wild_cells
 from looped.scaling.robust_error import phi_errors
 
 DEFAULT_KIND = "jackknife"
@@ -31,9 +31,6 @@ DESCRIPTIONS = {
 }
 
 KINDS = tuple(DESCRIPTIONS)
-
-MIN_CELLS = 4
-"""Cells below which their spread says nothing."""
 
 MIN_RESAMPLES = 100
 """Resamples that must succeed before their quantiles are reported."""
@@ -164,12 +161,6 @@ def check_resampling(level: float, *, resamples: int, seed: int) -> None:
         raise UserError(f"seed {seed} is negative: choose 0 or more")
 
 
-def jackknife_error(phi: Floats) -> float:
-    """Standard error from the G values of phi without one cell each; shape (G,)."""
-    cells = len(phi)
-    return float(np.sqrt((cells - 1) / cells * ((phi - phi.mean()) ** 2).sum()))
-
-
 def _none(kind: str, level: float, why: str) -> Interval:
     return Interval(kind=kind, level=level, low=None, high=None, why_none=why)
 
@@ -183,12 +174,10 @@ def _from_error(fitted: Fitted, kind: str, level: float) -> Interval:
         freedom = fitted.num_cells - 1
         if freedom + 1 < MIN_CELLS:
             return _none(kind, level, f"{fitted.num_cells} cells, fewer than {MIN_CELLS}")
-        found = jackknife_cells(fitted)
-        low, high = fitted.design.bounds()
-        phi = found.theta[:, PHI]
-        if not (found.converged & (phi > low[PHI]) & (phi < high[PHI])).all():
+        values, told = fitted.loop_values(fitted.without_each_cell())
+        if not told[:, 0].all():
             return _none(kind, level, "without one of the cells phi cannot be told")
-        error = jackknife_error(phi)
+        error = jackknife_error(values[:, 0])
     else:
         # The residuals of a fit are too small by its parameters, so these lose them.
         freedom = (len(fitted.design) if kind == "wald" else fitted.num_cells) - k

@@ -9,8 +9,7 @@ Fitted is theta = (log E, log a, log b, alpha, beta, phi) with
 the two reducible losses, in nats, of a run of the geometric mean size Nbar and token count Dbar.
 A and B themselves change by orders of magnitude with alpha and beta; a and b hardly move.
 
-A fit may give every recurrence count an exponent of its own: phi is then a vector, and r^phi reads
-exp(sum_j G_ij phi_j) with G_ij = log r_i where run i belongs to exponent j, else 0.
+Other forms of the law put other parameters in the place of phi, and after it (`loop_terms.py`).
 """
 
 from dataclasses import dataclass
@@ -19,10 +18,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from looped.scaling.loop_terms import Form, LoopTerms
+
 Floats = NDArray[np.float64]
 
 LOG_E, LOG_A, LOG_B, ALPHA, BETA, PHI = range(6)
-"""Columns of theta; further exponents follow PHI."""
+"""Columns of theta; in other forms than the plain one their parameters begin at PHI."""
+
+LAW_NAMES = ("E", "A", "alpha", "B", "beta")
+"""The numbers that all forms share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +76,10 @@ class Law:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """The runs as arrays, ready for the law: n runs, q exponents, p = 5 + q parameters.
+    """The runs as arrays, ready for the law: n runs, p = 5 + q parameters.
 
     Attributes:
-        exponents: G, log r of each run in the column of its exponent; shape (n, q).
-        exponent_names: what the columns of G are called, `phi` when there is one.
+        terms: the q parameters that say what being looped does, one (phi) in the plain form.
         n_once: N_once; shape (n,).
         n_rec: N_rec; shape (n,).
         log_tokens: log D - log Dbar; shape (n,).
@@ -85,8 +88,7 @@ class Design:
         log_tokens_mean: log Dbar.
     """
 
-    exponents: Floats
-    exponent_names: tuple[str, ...]
+    terms: LoopTerms
     n_once: Floats
     n_rec: Floats
     log_tokens: Floats
@@ -95,26 +97,18 @@ class Design:
     log_tokens_mean: float
 
     @classmethod
-    def of_runs(cls, runs: pd.DataFrame, *, per_recurrence: bool = False) -> "Design":
+    def of_runs(cls, runs: pd.DataFrame, *, form: Form = "plain") -> "Design":
         """Arrays from a table with `recurrences, n_once, n_rec, tokens, loss`.
 
         Args:
             runs: one row per run, at least one.
-            per_recurrence: one exponent for each recurrence count above 1 instead of a shared phi.
+            form: of the law.
         """
-        r = runs["recurrences"].to_numpy(dtype=float)
         n_once = runs["n_once"].to_numpy(dtype=float)
         n_rec = runs["n_rec"].to_numpy(dtype=float)
         log_tokens = np.log(runs["tokens"].to_numpy(dtype=float))
-        log_r = np.log(r)[:, np.newaxis]
-        names: tuple[str, ...] = ("phi",)
-        if per_recurrence:
-            looped = sorted({int(value) for value in r if value > 1})
-            names = tuple(f"phi_{value}" for value in looped)
-            log_r = log_r * (r[:, np.newaxis] == np.array(looped))
         return cls(
-            exponents=log_r,
-            exponent_names=names,
+            terms=LoopTerms.of(runs["recurrences"].to_numpy(dtype=float), form),
             n_once=n_once,
             n_rec=n_rec,
             log_tokens=log_tokens - log_tokens.mean(),
@@ -126,20 +120,25 @@ class Design:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of theta's columns."""
-        return ("log_E", "log_a", "log_b", "alpha", "beta", *self.exponent_names)
+        return ("log_E", "log_a", "log_b", "alpha", "beta", *self.terms.names)
 
     def __len__(self) -> int:
         return len(self.log_loss)
 
     def effective_sizes(self, theta: Floats) -> tuple[Floats, Floats]:
-        """N_once + r^phi N_rec and the part r^phi N_rec of it, for theta of shape (..., p)."""
-        looped = np.exp(theta[..., PHI:] @ self.exponents.T) * self.n_rec
-        return self.n_once + looped, looped
+        """N_eff and the share of the recurrent block in it, each (..., n) for theta (..., p)."""
+        loop = theta[..., PHI:]
+        looped = np.exp(loop @ self.terms.in_gain.T) * self.n_rec
+        size = self.n_once + looped
+        share = looped / size
+        if self.terms.in_size is not None:
+            size = size * np.exp(loop @ self.terms.in_size.T)
+        return size, share
 
     def log_prediction(self, theta: Floats) -> Floats:
         """Logarithm of L_hat; theta of shape (..., p) gives (..., n)."""
-        size_term, data_term, floor, _, _ = self._terms(theta)
-        return np.asarray(np.log(floor + size_term + data_term))
+        size_term, data_term, floor, _, _ = self._losses(theta)
+        return self._offset(np.log(floor + size_term + data_term), theta)
 
     def log_prediction_and_jacobian(self, theta: Floats) -> tuple[Floats, Floats]:
         """Logarithm of L_hat, shape (..., n), and its derivatives by theta, shape (..., n, p).
@@ -148,9 +147,11 @@ class Design:
         and s the share of the recurrent block in N_eff:
 
             dL/dlog E = E,   dL/dlog a = S,   dL/dlog b = T,
-            dL/dalpha = -x S,   dL/dbeta = -y T,   dL/dphi = -alpha s log(r) S.
+            dL/dalpha = -x S,   dL/dbeta = -y T,   dL/dphi = -alpha s log(r) S,
+
+        and by the parameters of other forms dlog L/dx = -alpha (s G + H) S / L + K.
         """
-        size_term, data_term, floor, x, share = self._terms(theta)
+        size_term, data_term, floor, x, share = self._losses(theta)
         loss = floor + size_term + data_term
         jacobian = np.empty((*loss.shape, theta.shape[-1]))
         jacobian[..., LOG_E] = floor / loss
@@ -158,33 +159,48 @@ class Design:
         jacobian[..., LOG_B] = data_term / loss
         jacobian[..., ALPHA] = -x * jacobian[..., LOG_A]
         jacobian[..., BETA] = -self.log_tokens * jacobian[..., LOG_B]
-        by_log_factor = -theta[..., ALPHA, np.newaxis] * share * jacobian[..., LOG_A]
-        jacobian[..., PHI:] = by_log_factor[..., np.newaxis] * self.exponents
-        return np.log(loss), jacobian
+        by_log_size = -theta[..., ALPHA, np.newaxis] * jacobian[..., LOG_A]
+        terms = self.terms
+        jacobian[..., PHI:] = (by_log_size * share)[..., np.newaxis] * terms.in_gain
+        if terms.in_size is not None:
+            jacobian[..., PHI:] += by_log_size[..., np.newaxis] * terms.in_size
+        if terms.in_loss is not None:
+            jacobian[..., PHI:] += terms.in_loss
+        return self._offset(np.log(loss), theta), jacobian
 
-    def _terms(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def _offset(self, log_loss: Floats, theta: Floats) -> Floats:
+        """Add what the form adds to the logarithm of the loss."""
+        if self.terms.in_loss is None:
+            return np.asarray(log_loss)
+        return np.asarray(log_loss + theta[..., PHI:] @ self.terms.in_loss.T)
+
+    def _losses(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Size term, data term and floor in nats; x and the share s, as above."""
         by_run = theta[..., np.newaxis]  # (..., p, 1): each parameter broadcasts over the runs
-        size, looped = self.effective_sizes(theta)
+        size, share = self.effective_sizes(theta)
         x = np.log(size) - self.log_size_mean
         size_term = np.exp(by_run[..., LOG_A, :] - by_run[..., ALPHA, :] * x)
         data_term = np.exp(by_run[..., LOG_B, :] - by_run[..., BETA, :] * self.log_tokens)
-        return size_term, data_term, np.exp(by_run[..., LOG_E, :]), x, looped / size
+        return size_term, data_term, np.exp(by_run[..., LOG_E, :]), x, share
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Box of theta that no trustworthy fit touches; two arrays of shape (p,).
 
         E between a thousandth of the smallest loss and that loss; each reducible term between
-        1e-4 and 10 times the mean loss; alpha and beta in [0.01, 3]; phi in [-2, 3].
+        1e-4 and 10 times the mean loss; alpha and beta in [0.01, 3]; phi in [-2, 3], and the like
+        for the parameters of other forms.
         """
         smallest, mean = float(self.log_loss.min()), float(self.log_loss.mean())
-        q = len(self.exponent_names)
         term = (mean + np.log(1e-4), mean + np.log(10.0))
         box = [(smallest + np.log(1e-3), smallest), term, term, (0.01, 3.0), (0.01, 3.0)]
-        low, high = np.array(box + [(-2.0, 3.0)] * q).T
-        return low, high
+        low, high = np.array(box).T
+        return np.append(low, self.terms.low), np.append(high, self.terms.high)
 
     def to_law(self, theta: Floats) -> Law:
-        """The six numbers of one theta of shape (6,), with A and B in their own units."""
+        """The six numbers of one theta, with A and B in their own units.
+
+        In other forms than the plain one phi is whatever stands in its place.
+        """
         alpha, beta = float(theta[ALPHA]), float(theta[BETA])
         return Law(
             E=float(np.exp(theta[LOG_E])),

@@ -7,7 +7,6 @@ import numpy as np
 from looped.scaling.fit import FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.law import Floats
-from looped.scaling.resampling import jackknife_cells
 from looped.scaling.runs import level_order
 
 FEW_STARTS = 5
@@ -35,7 +34,7 @@ def leave_one_cell_out(fit: FitResult) -> PredictionError | None:
     if fit.optimum is None or fit.num_cells < 2 or fit.num_runs <= fit.num_free:
         return None
     fitted = Fitted.of(fit)
-    without = jackknife_cells(fitted).theta  # one row per cell
+    without = fitted.refit(weights=fitted.without_each_cell()).theta  # one row per cell
     predicted = np.exp(fitted.design.log_prediction(without))  # (cells, n)
     errors = np.exp(fitted.design.log_loss) - predicted[fitted.cells, np.arange(fit.num_runs)]
     return _summary("each cell in turn", errors)

@@ -11,8 +11,10 @@ from looped.scaling.analysis import Analysis
 from looped.scaling.coverage import Coverage
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.fit import FitResult
-from looped.scaling.intervals import DESCRIPTIONS, Interval
+from looped.scaling.intervals import DESCRIPTIONS
 from looped.scaling.report_json import law_json
+from looped.scaling.report_tables import ends, plain_table, show
+from looped.scaling.worth_report import nested_table, nested_test_rows, worth_lines
 
 MAX_EXCLUDED = 20
 """Left-out runs printed one by one; --json lists all."""
@@ -40,12 +42,16 @@ def print_analysis(console: Console, name: str, analysis: Analysis) -> None:
     console.print(Text(headline(analysis), style="bold"), soft_wrap=True)
     for fault in fit.faults:
         console.print(Text(f"  because: {fault}"), soft_wrap=True)
+    if analysis.worth is not None:
+        for line in worth_lines(analysis.worth):
+            console.print(Text(line), soft_wrap=True)
     if fit.law is not None:
         console.print(Text(_law_line(fit)), soft_wrap=True)
         console.print(Text(_quality_line(fit)), soft_wrap=True)
     if fit.phi is not None and "phi" not in fit.held:
         console.print(_interval_table(analysis))
         console.print(_test_table(analysis))
+        console.print(nested_table(analysis.nested))
     if analysis.by_recurrence:
         console.print(_recurrence_table(analysis))
     if analysis.laws:
@@ -62,14 +68,14 @@ def coverage_table(coverage: Sequence[Coverage], *, level: float) -> Table:
     """How often each interval held the truth, and how wide it was, in each world."""
     names = list(dict.fromkeys(entry.world for entry in coverage))
     heads = [head for name in names for head in (f"{name} (%)", "width")]
-    table = _table(f"coverage at {100 * level:g} %", *heads)
+    table = plain_table(f"coverage at {100 * level:g} %", *heads)
     for kind in dict.fromkeys(entry.kind for entry in coverage):
         cells = []
         for name in names:
             (entry,) = [e for e in coverage if (e.world, e.kind) == (name, kind)]
             missing = f", {entry.none} without" if entry.none else ""
             cells.append(f"{100 * entry.covered:.1f} +- {100 * entry.standard_error:.1f}{missing}")
-            cells.append(_number(entry.mean_width, "{:.3f}"))
+            cells.append(show(entry.mean_width, "{:.3f}"))
         table.add_row(kind, *cells)
     return table
 
@@ -92,21 +98,9 @@ def headline(analysis: Analysis) -> str:
     )
 
 
-def ends(interval: Interval) -> str:
-    """The interval with as many digits as its width deserves."""
-    if interval.low is None and interval.high is None:
-        return "[no interval]"
-    width = (interval.high or 0.0) - (interval.low or 0.0)
-    digits = 2 if interval.low is None or interval.high is None or width > 0.05 else 3
-    low, high = (
-        "?" if end is None else f"{end:.{digits}f}" for end in (interval.low, interval.high)
-    )
-    return f"[{low}, {high}]"
-
-
 def _law_line(fit: FitResult) -> str:
     law = law_json(fit)
-    values = [f"{name} {_number(value)}" for name, value in law.items()]
+    values = [f"{name} {show(value)}" for name, value in law.items()]
     return "law      " + "   ".join(values)
 
 
@@ -116,67 +110,69 @@ def _quality_line(fit: FitResult) -> str:
     if np.isfinite(fit.delta):
         estimator += f" (delta {fit.delta:g})"
     return (
-        f"fit      {estimator}   R2 {_number(fit.r2)}   residual {fit.rmse:.4f} nats   "
+        f"fit      {estimator}   R2 {show(fit.r2)}   residual {fit.rmse:.4f} nats   "
         f"objective {fit.objective:.5e}   "
         f"{fit.optimum.num_reached} of {fit.optimum.num_starts} starts reach it"
     )
 
 
 def _interval_table(analysis: Analysis) -> Table:
-    table = _table("interval of phi", "ends", "standard error")
+    table = plain_table("interval of phi", "ends", "standard error")
     for interval in analysis.intervals.intervals.values():
-        table.add_row(DESCRIPTIONS[interval.kind], ends(interval), _number(interval.stderr))
+        table.add_row(DESCRIPTIONS[interval.kind], ends(interval), show(interval.stderr))
     return table
 
 
 def _test_table(analysis: Analysis) -> Table:
-    table = _table("hypothesis", "p (independent runs)", "p (cells)", "delta AICc")
+    table = plain_table("hypothesis", "p (independent runs)", "p (cells)", "delta AICc")
     for name, test in analysis.tests.items():
         if test is not None:
             table.add_row(
                 name.replace("=", " = "),
                 f"{test.p:.2g}",
-                _number(test.p_cells, "{:.2g}"),
-                _number(test.delta_aicc, "{:+.1f}"),
+                show(test.p_cells, "{:.2g}"),
+                show(test.delta_aicc, "{:+.1f}"),
             )
-    own = analysis.equivalents
-    if own is not None and own.p is not None:
-        table.add_row("one phi for every r", f"{own.p:.2g}", "-", "-")
+    for row in nested_test_rows(analysis.nested):
+        table.add_row(*row)
     return table
 
 
 def _recurrence_table(analysis: Analysis) -> Table:
-    table = _table("r", "runs", "bias (nats)", "residual (nats)", "worth (blocks)", "phi alone")
-    own = analysis.equivalents
+    table = plain_table(
+        "r", "runs", "bias (nats)", "residual (nats)", "worth (blocks)", "phi alone"
+    )
+    gains = analysis.worth.gains if analysis.worth else {}
     for r, group in analysis.by_recurrence.items():
+        gain = gains.get(int(r))
         table.add_row(
             r,
             str(group.num_runs),
             f"{group.bias:+.4f}",
             f"{group.rmse:.4f}",
-            _number(own.factors.get(int(r)) if own else None, "{:.2f}"),
-            _number(own.exponents.get(int(r)) if own else None, "{:.3f}"),
+            show(gain.value if gain else None, "{:.2f}"),
+            show(gain.exponent if gain else None, "{:.3f}"),
         )
     return table
 
 
 def _law_table(analysis: Analysis) -> Table:
-    table = _table("law of r alone", "E", "A", "alpha", "B", "beta", "residual (nats)")
+    table = plain_table("law of r alone", "E", "A", "alpha", "B", "beta", "residual (nats)")
     for r, fit in analysis.laws.items():
-        numbers = [_number(value) for value in law_json(fit).values()]
-        table.add_row(str(r), *numbers, _number(fit.rmse, "{:.4f}"))
+        numbers = [show(value) for value in law_json(fit).values()]
+        table.add_row(str(r), *numbers, show(fit.rmse, "{:.4f}"))
     return table
 
 
 def _prediction_table(analysis: Analysis) -> Table:
-    table = _table("predicted without seeing", "runs", "bias (nats)", "error (nats)")
+    table = plain_table("predicted without seeing", "runs", "bias (nats)", "error (nats)")
     for row in analysis.predictions:
         table.add_row(row.left_out, str(row.num_runs), f"{row.bias:+.4f}", f"{row.rmse:.4f}")
     return table
 
 
 def _sensitivity_table(analysis: Analysis) -> Table:
-    table = _table("phi if instead", "runs", "phi")
+    table = plain_table("phi if instead", "runs", "phi")
     for row in analysis.sensitivity:
         value = "cannot tell" if row.phi is None else f"{row.phi:.3f}"
         table.add_row(row.change, str(row.num_runs), value)
@@ -192,14 +188,3 @@ def _excluded_table(excluded: Sequence[Exclusion]) -> Table:
     if len(excluded) > MAX_EXCLUDED:
         table.add_row("...", f"{len(excluded) - MAX_EXCLUDED} more: --json lists all")
     return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i == 0 else "right")
-    return table
-
-
-def _number(value: float | None, form: str = "{:.4g}") -> str:
-    return "-" if value is None else form.format(value)

@@ -16,9 +16,10 @@ from looped.scaling.coverage import Coverage
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.fit import FitResult
 from looped.scaling.intervals import Interval
+from looped.scaling.law import LAW_NAMES
+from looped.scaling.nested import NestedFit
 
 SCHEMA = 1
-LAW_NAMES = ("E", "A", "alpha", "B", "beta")
 
 
 def report_json(
@@ -76,6 +77,10 @@ def fit_json(analysis: Analysis) -> dict[str, Any]:
         "by_recurrence": _by_recurrence(analysis),
         "by_level": {name: asdict(group) for name, group in analysis.by_level.items()},
         "power_law": _power_law(analysis),
+        "gains": _gains(analysis),
+        "worth": _worth(analysis),
+        "laws": {form: _nested(nested, fit) for form, nested in analysis.nested.items()},
+        "loss_gap": {str(r): asdict(g) | {"shares": g.shares} for r, g in analysis.gap.items()},
         "tests": {name: asdict(test) if test else None for name, test in analysis.tests.items()},
         "isoflop": [asdict(parabola) for parabola in analysis.parabolas],
         "predictions": [asdict(error) for error in analysis.predictions],
@@ -106,11 +111,11 @@ def _by_recurrence(analysis: Analysis) -> dict[str, Any]:
     """Residuals of each recurrence count, its own factor, and the law of it alone."""
     rows: dict[str, Any] = {}
     for r, group in analysis.by_recurrence.items():
-        own = analysis.equivalents
+        gain = analysis.worth.gains.get(int(r)) if analysis.worth else None
         law = analysis.laws.get(int(r))
         rows[r] = asdict(group) | {
-            "factor": own.factors.get(int(r)) if own else None,
-            "phi": own.exponents.get(int(r)) if own else None,
+            "factor": gain.value if gain else None,
+            "phi": gain.exponent if gain else None,
             "law": law_json(law) if law else None,
         }
     return rows
@@ -118,8 +123,54 @@ def _by_recurrence(analysis: Analysis) -> dict[str, Any]:
 
 def _power_law(analysis: Analysis) -> dict[str, float | None] | None:
     """Whether r^phi describes the separate factors; null when it could not be tried."""
-    own = analysis.equivalents
-    return None if own is None else {"statistic": own.statistic, "p": own.p}
+    worth = analysis.worth
+    return None if worth is None else {"statistic": worth.statistic, "p": worth.p}
+
+
+def _gains(analysis: Analysis) -> dict[str, Any]:
+    """Worth of each r > 1 in blocks; empty where the runs cannot tell."""
+    if analysis.worth is None:
+        return {}
+    return {
+        str(r): {
+            "value": gain.value,
+            "ci": None if gain.low is None else [gain.low, gain.high],
+            "ci_level": gain.level,
+            "phi": gain.exponent,
+            "phi_stderr": gain.stderr,
+        }
+        for r, gain in analysis.worth.gains.items()
+    }
+
+
+def _worth(analysis: Analysis) -> dict[str, Any] | None:
+    """The shape of the worths; null where the runs cannot tell them."""
+    if analysis.worth is None:
+        return None
+    names = ("verdict", "sentence", "p", "p_cells", "p_step")
+    return {name: getattr(analysis.worth, name) for name in names}
+
+
+def _nested(nested: NestedFit, fit: FitResult) -> dict[str, Any]:
+    """One law beside the plain one."""
+    law = nested.law if nested.identifiable and nested.law else dict.fromkeys(LAW_NAMES)
+    return {
+        "values": nested.values,
+        "intervals": {name: asdict(interval) for name, interval in nested.intervals.items()},
+        "law": {name: None if name in fit.uncarried else law[name] for name in LAW_NAMES},
+        "objective": nested.objective,
+        "n_parameters": nested.num_free,
+        "tests": {
+            "plain": {
+                "statistic": nested.statistic,
+                "p": nested.p,
+                "p_cells": nested.p_cells,
+                "delta_aicc": nested.delta_aicc,
+            }
+        },
+        "identifiable": nested.identifiable,
+        "faults": list(nested.faults),
+    }
 
 
 def _starts(fit: FitResult) -> dict[str, Any] | None:

@@ -68,12 +68,6 @@ def wild_cells(fitted: Fitted, *, resamples: int, seed: int = 0) -> Resampled:
     return _collect(fitted, fitted.refit(log_loss=log_loss), log_loss=log_loss)
 
 
-def jackknife_cells(fitted: Fitted) -> ManyFits:
-    """The fits that leave out one cell each, in the order of the cells."""
-    weights = 1.0 - np.eye(fitted.num_cells)[:, fitted.cells]
-    return fitted.refit(weights=weights)
-
-
 def _around(fitted: Fitted, generator: np.random.Generator, *, size: int) -> Floats:
     spread = np.zeros(len(fitted.theta))
     known = min(len(spread), len(RESTART_SPREAD))

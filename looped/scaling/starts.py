@@ -21,14 +21,13 @@ def search_starts(design: Design, held: Mapping[str, float]) -> Floats:
     """Starting points, the most promising first.
 
     Args:
-        design: the runs.
+        design: the runs, in the plain form of the law.
         held: parameters of theta that keep a value, by name.
 
     Returns:
         theta of every point of the grid; shape (points, p), within the design's bounds.
     """
-    num_exponents = len(design.exponent_names)
-    phis = [held.get(name) for name in design.exponent_names]
+    phis = [held["phi"]] if "phi" in held else PHI_GRID
     alphas = [held["alpha"]] if "alpha" in held else EXPONENT_GRID
     betas = [held["beta"]] if "beta" in held else EXPONENT_GRID
     low, high = design.bounds()
@@ -36,11 +35,9 @@ def search_starts(design: Design, held: Mapping[str, float]) -> Floats:
     floor = np.exp(held["log_E"]) if "log_E" in held else None
 
     points: list[tuple[float, Floats]] = []
-    phi_grid = PHI_GRID if any(value is None for value in phis) else PHI_GRID[:1]
-    for phi, alpha, beta in product(phi_grid, alphas, betas):
-        theta = np.empty(PHI + num_exponents)
-        theta[ALPHA], theta[BETA] = alpha, beta
-        theta[PHI:] = [phi if value is None else value for value in phis]
+    for phi, alpha, beta in product(phis, alphas, betas):
+        theta = np.empty(PHI + 1)
+        theta[[ALPHA, BETA, PHI]] = alpha, beta, phi
         size, _ = design.effective_sizes(theta)
         columns = [
             np.exp(-alpha * (np.log(size) - design.log_size_mean)),

@@ -57,6 +57,33 @@ def test_the_published_runs_in_one_command(capsys, tmp_path):
     assert content["excluded"] == []
 
 
+def test_the_worths_stand_under_phi(capsys, tmp_path):
+    """Each recurrence count with its interval and one sentence in print, the same in JSON."""
+    target = tmp_path / "out.json"
+    _, out, _ = run("--published", "truncated", *QUICK, "--json", target, capsys=capsys)
+    lines = out.splitlines()
+    headline = next(i for i, line in enumerate(lines) if line.startswith("phi = 0.378"))
+    assert lines[headline + 1].startswith("worth    r = 2: 0.86 [0.77, 0.95]   r = 4: 1.50 [")
+    assert "a step between 1 and more than one does" in lines[headline + 2]
+    assert "log L +0.0224 [+0.0126, +0.0321]  1.5665e-04" in out
+    fit = json.loads(target.read_text())["recipes"]["truncated"]
+    assert list(fit["gains"]) == ["2", "4", "8"]
+    assert fit["gains"]["2"]["value"] == pytest.approx(0.86, abs=0.01)
+    assert fit["gains"]["2"]["ci"] == pytest.approx([0.773, 0.955], abs=0.01)
+    assert fit["gains"]["2"]["value"] == fit["by_recurrence"]["2"]["factor"]
+    assert fit["worth"]["verdict"] == "step"
+    assert fit["worth"]["sentence"] == lines[headline + 2].strip()
+    assert list(fit["laws"]) == ["gains", "offset", "gain_offset"]
+    offset = fit["laws"]["offset"]
+    assert offset["values"] == pytest.approx({"phi": 0.726, "offset": 0.0224}, abs=0.002)
+    assert offset["intervals"]["offset"]["low"] > 0
+    assert offset["tests"]["plain"]["delta_aicc"] > 50
+    assert set(offset["law"]) == {"E", "A", "alpha", "B", "beta"}
+    shares = fit["loss_gap"]["2"]["shares"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["being_looped"] > 0.6
+
+
 def test_every_recipe_of_a_file_is_fitted(capsys):
     """One FIT per recipe found; the truncated one shares the r = 1 runs of its budgets."""
     status, out, err = run(RUNS_FILE, *QUICK, "--json", "-", capsys=capsys)

@@ -1,12 +1,12 @@
-"""Tests of phi, residual tables, equivalents, predictions and the sensitivity panel."""
+"""Tests of phi, residual tables, laws by recurrence, predictions and the sensitivity panel."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from looped.scaling import fit_law
-from looped.scaling.equivalents import equivalents, laws_by_recurrence
 from looped.scaling.hypotheses import phi_test
+from looped.scaling.laws_by_recurrence import laws_by_recurrence
 from looped.scaling.prediction import leave_one_cell_out, leave_top_level_out
 from looped.scaling.residual_tables import residuals_by
 from looped.scaling.sensitivity import sensitivity
@@ -63,7 +63,6 @@ def test_no_phi_no_test(fit):
     untold = fit_law(synthetic(recurrences=(4,)))
     assert phi_test(held, 0.0) is None
     assert phi_test(untold, 0.0) is None
-    assert equivalents(held) is None
     assert sensitivity(untold) == []
 
 
@@ -79,35 +78,6 @@ def test_residuals_by_group_add_up(fit):
         assert bias / 116 == pytest.approx(fit.residuals_nats.mean())
     assert next(iter(residuals_by(fit, "level"))) == "4.64e+17 FLOPs"
     assert list(residuals_by(fit, "level"))[-1] == "2.15e+19 FLOPs"
-
-
-def test_factors_of_a_power_law_are_powers():
-    """Where r^phi holds, each recurrence count alone gives the same phi, and no lack of fit."""
-    own = equivalents(fit_law(synthetic(noise=0.003), estimator="least_squares"))
-    assert set(own.factors) == {2, 4, 8}
-    for r, phi in own.exponents.items():
-        assert phi == pytest.approx(TRUTH.phi, abs=0.06)
-        assert own.factors[r] == pytest.approx(r**phi)
-    assert own.p > 0.01
-
-
-def test_a_bend_in_the_power_law_is_seen():
-    """With r = 8 worth no more than r = 4, one exponent cannot fit, and the test says so."""
-    table = synthetic(noise=0.003)
-    capped = TRUTH.loss(
-        np.minimum(table["recurrences"], 4),
-        table["n_once"],
-        n_rec=table["n_rec"],
-        tokens=table["tokens"],
-    )
-    exact = TRUTH.loss(
-        table["recurrences"], table["n_once"], n_rec=table["n_rec"], tokens=table["tokens"]
-    )
-    table["loss"] += capped - exact
-    own = equivalents(fit_law(table, estimator="least_squares"))
-    assert own.p < 1e-6
-    assert own.factors[8] == pytest.approx(own.factors[4], rel=0.1)
-    assert own.exponents[4] == pytest.approx(TRUTH.phi, abs=0.06)
 
 
 def test_laws_of_single_recurrence_counts():

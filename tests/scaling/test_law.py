@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from looped.scaling.law import Design, Law
+from looped.scaling.law import PHI, Design, Law
+from looped.scaling.loop_terms import NESTED
 from tests.scaling.grids import TRUTH, published, synthetic
 
 
@@ -31,10 +32,10 @@ def test_theta_and_law_are_two_names_of_one_thing():
     np.testing.assert_allclose(np.exp(design.log_prediction(theta)), predicted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("per_recurrence", [False, True])
-def test_the_jacobian_is_the_derivative(per_recurrence):
+@pytest.mark.parametrize("form", ["plain", *NESTED])
+def test_the_jacobian_is_the_derivative(form):
     """Analytic against complex-step derivatives, which have no truncation error to hide behind."""
-    design = Design.of_runs(synthetic(), per_recurrence=per_recurrence)
+    design = Design.of_runs(synthetic(), form=form)
     theta = np.array([0.4, -0.5, -0.8, 0.23, 0.41, 0.3, 0.5, -0.1])[: len(design.names)]
     _, jacobian = design.log_prediction_and_jacobian(theta)
     for column in range(len(theta)):
@@ -53,3 +54,26 @@ def test_many_thetas_at_once_are_each_alone():
         alone, jacobian = design.log_prediction_and_jacobian(theta)
         np.testing.assert_array_equal(stacked[i], alone)
         np.testing.assert_allclose(jacobians[i], jacobian, rtol=1e-14)
+
+
+def test_every_form_is_the_formula_it_stands_for():
+    """Each loop term written out run by run with Python's own arithmetic."""
+    table = synthetic(recurrences=(1, 4, 8), budgets=(1e18,), widths=(512, 768))
+    formulas = {
+        "plain": ([0.4], lambda once, rec, r: (once + r**0.4 * rec, 0)),
+        "gains": ([0.3, 0.6], lambda o, n, r: (o + {1: 1, 4: 4**0.3, 8: 8**0.6}[r] * n, 0)),
+        "offset": ([0.4, 0.02], lambda o, n, r: (o + r**0.4 * n, 0.02 if r > 1 else 0)),
+        "gain_offset": (
+            [0.4, -0.2],
+            lambda o, n, r: ((o + r**0.4 * n) * (math.exp(-0.2) if r > 1 else 1), 0),
+        ),
+    }
+    for form, (values, formula) in formulas.items():
+        design = Design.of_runs(table, form=form)
+        theta = np.concatenate([design.to_theta(TRUTH)[:PHI], values])
+        by_hand = []
+        for run in table.itertuples():
+            size, offset = formula(run.n_once, run.n_rec, run.recurrences)
+            loss = TRUTH.E + TRUTH.A * size**-TRUTH.alpha + TRUTH.B * run.tokens**-TRUTH.beta
+            by_hand.append(math.log(loss) + offset)
+        np.testing.assert_allclose(design.log_prediction(theta), by_hand, rtol=1e-13)
