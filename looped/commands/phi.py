@@ -7,6 +7,7 @@ looped phi --published                    the published runs: no training needed
 
 import argparse
 import os
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -334,10 +335,11 @@ def _coverage_of(arguments: argparse.Namespace, analysis: "Analysis") -> "list[C
 
 def _write_figures(folder: Path, analyses: "dict[str, Analysis]", console: "Console") -> None:
     from looped.scaling.figures import write_figures
+    from looped.scaling.worth_figures import write_worth_figures
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path in write_figures(analyses, folder):
+        for path in chain(write_figures(analyses, folder), write_worth_figures(analyses, folder)):
             console.print(f"figure   {path}", soft_wrap=True)
     except OSError as error:
         raise UserError(f"--out {folder} cannot be written: {error.strerror}") from error
