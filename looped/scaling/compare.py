@@ -14,12 +14,13 @@ import pandas as pd
 from scipy import stats
 
 from looped.errors import UserError
-from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, cells_of, fit_law
+from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
 from looped.scaling.isoflop import isoflop_parabolas
 from looped.scaling.jackknife import MIN_CELLS, jackknife_error
-from looped.scaling.law import PHI, Floats
+from looped.scaling.joint_cells import JointCells
+from looped.scaling.law import Floats
 from looped.scaling.runs import RunPool, is_budget
 
 Verdict = Literal["better", "worse", "not distinguishable", "unknown"]
@@ -105,8 +106,7 @@ def compare(
     if match_budgets:
         tables = _common_levels(tables, (first, second))
     fits = [fit_law(table, estimator=estimator, delta=delta) for table in tables]
-    names, keys = _joint_cells(tables)
-    shared = sum(name.startswith("both") for name in names)
+    cells = JointCells.of(tables)
     by_recurrence, loss_at = _loss_differences(tables)
     differences = [value for values in by_recurrence.values() for value in values]
 
@@ -117,11 +117,11 @@ def compare(
         delta_phi = fits[1].phi - fits[0].phi
         pair = (Fitted.of(fits[0]), Fitted.of(fits[1]))
         drawn = resamples
-        phis = _bootstrap(pair, names, keys, resamples=resamples, seed=seed)
+        phis = _bootstrap(pair, cells, resamples=resamples, seed=seed)
         failed = resamples - len(phis)
         if len(phis) >= min(MIN_RESAMPLES, resamples):
             low, high = map(float, np.quantile(phis, [0.5 - level / 2, 0.5 + level / 2]))
-        jackknife = _jackknife(pair, names, keys, level=level, delta_phi=delta_phi)
+        jackknife = _jackknife(pair, cells, level=level, delta_phi=delta_phi)
     return Comparison(
         first=fits[0],
         second=fits[1],
@@ -132,7 +132,7 @@ def compare(
         jackknife=jackknife,
         failed=failed,
         resamples=drawn,
-        shared_cells=shared,
+        shared_cells=cells.num_shared,
         loss_difference=float(np.mean(differences)) if differences else None,
         loss_by_recurrence={r: float(np.mean(v)) for r, v in by_recurrence.items()},
         loss_at=loss_at,
@@ -164,84 +164,30 @@ def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[p
     return [table[table["level"].isin(common)] for table in tables]
 
 
-def _joint_cells(tables: list[pd.DataFrame]) -> tuple[list[str], list[Floats]]:
-    """Names of all cells of both fits, and for each fit the position of each run's cell.
-
-    A cell is shared when both fits use the very same runs.
-    """
-    members: list[dict[int, tuple[int, ...]]] = []
-    for table in tables:
-        cells = cells_of(table)
-        members.append(
-            {
-                int(cell): tuple(int(i) for i in table.index[cells == cell])
-                for cell in np.unique(cells)
-            }
-        )
-    common = set(members[0].values()) & set(members[1].values())
-    names: list[str] = []
-    keys = []
-    for which, table in enumerate(tables):
-        positions = np.empty(len(table), dtype=int)
-        cells = cells_of(table)
-        for cell, runs in members[which].items():
-            name = f"both {runs}" if runs in common else f"{which} {runs}"
-            if name not in names:
-                names.append(name)
-            positions[cells == cell] = names.index(name)
-        keys.append(positions)
-    return names, keys
-
-
 def _bootstrap(
-    pair: tuple[Fitted, Fitted],
-    names: list[str],
-    keys: list[Floats],
-    *,
-    resamples: int,
-    seed: int,
+    pair: tuple[Fitted, Fitted], cells: JointCells, *, resamples: int, seed: int
 ) -> Floats:
-    """Differences in phi of the resamples in which both fits succeeded.
-
-    Shared cells, cells of the first and cells of the second are strata: each keeps its number.
-    """
-    generator = np.random.default_rng(seed)
-    draws = np.zeros((resamples, len(names)))
-    strata = np.array([name.split()[0] for name in names])
-    for stratum in np.unique(strata):
-        cells = np.flatnonzero(strata == stratum)
-        draws[:, cells] = generator.multinomial(
-            len(cells), np.full(len(cells), 1 / len(cells)), size=resamples
-        )
-    good = np.ones(resamples, dtype=bool)
-    phis = []
-    for fitted, key in zip(pair, keys, strict=True):
-        found = fitted.refit(weights=draws[:, key])
-        phi = found.theta[:, PHI]
-        low, high = fitted.design.bounds()
-        good &= found.converged & (phi > low[PHI]) & (phi < high[PHI])
-        phis.append(phi)
-    return np.asarray((phis[1] - phis[0])[good])
+    """Differences in phi of the resamples in which both fits succeeded."""
+    drawn = cells.draws(resamples, seed=seed)
+    found = [fitted.loop_values(weights) for fitted, weights in zip(pair, drawn, strict=True)]
+    good = np.logical_and(*(told[:, 0] for _, told in found))
+    return np.asarray((found[1][0] - found[0][0])[good, 0])
 
 
 def _jackknife(
-    pair: tuple[Fitted, Fitted],
-    names: list[str],
-    keys: list[Floats],
-    *,
-    level: float,
-    delta_phi: float,
+    pair: tuple[Fitted, Fitted], cells: JointCells, *, level: float, delta_phi: float
 ) -> tuple[float, float] | None:
     """Leave out each cell of either fit once, shared ones from both."""
-    if len(names) < MIN_CELLS:
+    if len(cells) < MIN_CELLS:
         return None
-    without = 1.0 - np.eye(len(names))
-    found = [fitted.refit(weights=without[:, key]) for fitted, key in zip(pair, keys, strict=True)]
-    if not all(fits.converged.all() for fits in found):
+    found = [
+        fitted.loop_values(weights)
+        for fitted, weights in zip(pair, cells.without_each(), strict=True)
+    ]
+    if not all(told.all() for _, told in found):
         return None
-    phis = [fits.theta[:, PHI] for fits in found]
-    quantile = float(stats.t.ppf(0.5 + level / 2, len(names) - 1))
-    reach = quantile * jackknife_error(phis[1] - phis[0])
+    quantile = float(stats.t.ppf(0.5 + level / 2, len(cells) - 1))
+    reach = quantile * jackknife_error((found[1][0] - found[0][0])[:, 0])
     return delta_phi - reach, delta_phi + reach
 
 
