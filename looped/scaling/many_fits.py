@@ -122,10 +122,11 @@ class _Descent:
             better = after <= before
             self.theta[active[better]] = trial[better]
             objective[active[better]] = after[better]
+            # A step that changes nothing although it was hardly damped ends the descent, upwards
+            # too: at an optimum that was handed in, rounding decides the sign. So does one that no
+            # damping makes any shorter.
+            settled = (np.abs(before - after) <= tolerance * before) & (damping[active] < 1)
             damping[active] = np.clip(damping[active] * np.where(better, 0.2, 4.0), 1e-8, 1e8)
-            # A step that gains nothing although it was hardly damped ends the descent; so does
-            # one that no damping makes any shorter.
-            settled = better & (before - after <= tolerance * before) & (damping[active] < 1)
             settled |= damping[active] >= 1e7
             settled |= objective[active] <= exact_objective(w.sum(axis=1))
             converged[active[settled]] = True

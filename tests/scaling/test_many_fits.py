@@ -91,3 +91,21 @@ def test_the_best_attempt_is_taken_fit_by_fit():
     assert best.theta.tolist() == [[3.0], [2.0]]
     assert best.objective.tolist() == [0.4, 0.1]
     assert best.converged.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("estimator", ["huber", "least_squares"])
+def test_an_optimum_that_is_handed_in_has_converged(estimator):
+    """Rounding made steps from it fail or gain by chance until they ran out: `not converged`."""
+    for seed in range(20):
+        fitted = Fitted.of(
+            fit_law(synthetic(noise=0.003, seed=seed), estimator=estimator, polish=1)
+        )
+        found = fit_many(
+            *(fitted.design, fitted.theta),
+            delta=fitted.delta,
+            free=fitted.free,
+            weights=np.ones((2, len(fitted.design))),
+            max_steps=30,
+        )
+        assert found.converged.all()
+        assert found.objective == pytest.approx(fitted.objective, rel=1e-9)
