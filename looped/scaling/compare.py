@@ -1,9 +1,10 @@
 """Two recipes: did the loop get better, or only the training?
 
-phi is the loop's part, the loss at equal budget the training's. The two can point in opposite
-directions: truncated backpropagation lowers the loss and lowers phi (arXiv 2604.21106). Both
-recipes are measured against the same plain runs, so the error of those is common to both and must
-be drawn once: cells of r = 1 that both fits use are resampled together, the others separately.
+The loop's part is phi, and the price of being looped at all (`pair_verdict.py`); the training's is
+the loss at equal budget. The two can point in opposite directions: truncated backpropagation lowers
+the loss and lowers phi (arXiv 2604.21106). Both recipes are measured against the same plain runs,
+so the error of those is common to both and must be drawn once: cells of r = 1 that both fits use
+are resampled together, the others separately.
 """
 
 from dataclasses import dataclass
@@ -11,19 +12,18 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from looped.errors import UserError
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
 from looped.scaling.isoflop import isoflop_parabolas
-from looped.scaling.jackknife import MIN_CELLS, jackknife_error
 from looped.scaling.joint_cells import JointCells
 from looped.scaling.law import Floats
+from looped.scaling.law_differences import LawDifference, law_differences
+from looped.scaling.loop_terms import Form
+from looped.scaling.pair_verdict import PairVerdict, Verdict, pair_verdict, verdict_on
 from looped.scaling.runs import RunPool, is_budget
-
-Verdict = Literal["better", "worse", "not distinguishable", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,9 +49,12 @@ class Comparison:
         loss_by_recurrence: the same for each recurrence count.
         loss_at: what the runs of those cells share, `budget` or `token count`: where recipes have
             budgets in common, cells of equal token counts are left out of the loss difference.
-        verdict: on the loop: better or worse when both intervals lie on one side of 0 (with few
-            cells the bootstrap's is too narrow, docs/intervals.md), else not distinguishable;
-            unknown without an interval.
+        verdict: on phi of the plain law: better or worse when both intervals lie on one side of 0
+            (with few cells the bootstrap's is too narrow, docs/intervals.md), else not
+            distinguishable; unknown without an interval.
+        laws: what moved under each form of the law, `plain` first.
+        pair: the verdict on the change per recurrence and the change for being looped; null where
+            these runs cannot tell the offset law of both recipes.
     """
 
     first: FitResult
@@ -68,6 +71,8 @@ class Comparison:
     loss_by_recurrence: dict[int, float]
     loss_at: Literal["budget", "token count"]
     verdict: Verdict
+    laws: dict[Form, LawDifference]
+    pair: PairVerdict | None
 
 
 def compare(
@@ -110,8 +115,8 @@ def compare(
     by_recurrence, loss_at = _loss_differences(tables)
     differences = [value for values in by_recurrence.values() for value in values]
 
-    delta_phi = low = high = None
-    jackknife = None
+    laws = law_differences(fits, cells, level=level)
+    delta_phi = low = high = jackknife = None
     failed = drawn = 0
     if fits[0].phi is not None and fits[1].phi is not None:
         delta_phi = fits[1].phi - fits[0].phi
@@ -121,7 +126,9 @@ def compare(
         failed = resamples - len(phis)
         if len(phis) >= min(MIN_RESAMPLES, resamples):
             low, high = map(float, np.quantile(phis, [0.5 - level / 2, 0.5 + level / 2]))
-        jackknife = _jackknife(pair, cells, level=level, delta_phi=delta_phi)
+        jackknife = laws["plain"].differences["phi"].ends
+    bootstrap = None if low is None or high is None else (low, high)
+    verdict = verdict_on([bootstrap, jackknife])
     return Comparison(
         first=fits[0],
         second=fits[1],
@@ -136,21 +143,10 @@ def compare(
         loss_difference=float(np.mean(differences)) if differences else None,
         loss_by_recurrence={r: float(np.mean(v)) for r, v in by_recurrence.items()},
         loss_at=loss_at,
-        verdict=_verdict([(low, high), jackknife]),
+        verdict=verdict,
+        laws=laws,
+        pair=pair_verdict(laws, plain=verdict, level=level),
     )
-
-
-def _verdict(intervals: list[tuple[float | None, float | None] | None]) -> Verdict:
-    known = [
-        (ends[0], ends[1])
-        for ends in intervals
-        if ends is not None and ends[0] is not None and ends[1] is not None
-    ]
-    if not known:
-        return "unknown"
-    if all(low > 0 for low, _ in known):
-        return "better"
-    return "worse" if all(high < 0 for _, high in known) else "not distinguishable"
 
 
 def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[pd.DataFrame]:
@@ -172,23 +168,6 @@ def _bootstrap(
     found = [fitted.loop_values(weights) for fitted, weights in zip(pair, drawn, strict=True)]
     good = np.logical_and(*(told[:, 0] for _, told in found))
     return np.asarray((found[1][0] - found[0][0])[good, 0])
-
-
-def _jackknife(
-    pair: tuple[Fitted, Fitted], cells: JointCells, *, level: float, delta_phi: float
-) -> tuple[float, float] | None:
-    """Leave out each cell of either fit once, shared ones from both."""
-    if len(cells) < MIN_CELLS:
-        return None
-    found = [
-        fitted.loop_values(weights)
-        for fitted, weights in zip(pair, cells.without_each(), strict=True)
-    ]
-    if not all(told.all() for _, told in found):
-        return None
-    quantile = float(stats.t.ppf(0.5 + level / 2, len(cells) - 1))
-    reach = quantile * jackknife_error((found[1][0] - found[0][0])[:, 0])
-    return delta_phi - reach, delta_phi + reach
 
 
 def _loss_differences(

@@ -162,7 +162,7 @@ def _tested(nested: NestedFit, fit: FitResult) -> NestedFit:
         p_cells = linear_test(
             nested.fitted.theta[PHI:],
             nested.covariance,
-            model=_plain_model(nested.form, len(nested.values)),
+            model=plain_model(nested.form, len(nested.values)),
             cells=fit.num_cells,
         ).p
     return replace(
@@ -174,7 +174,7 @@ def _tested(nested: NestedFit, fit: FitResult) -> NestedFit:
     )
 
 
-def _plain_model(form: Form, num_values: int) -> Floats:
+def plain_model(form: Form, num_values: int) -> Floats:
     """What the plain law allows a form's parameters: one phi for all of them, or for the first."""
     if form == "gains":
         return np.ones((num_values, 1))

@@ -1,11 +1,15 @@
 """`looped compare`, from the command line."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from looped.cli import main
+from looped.scaling import RunPool
+from looped.scaling.compare import compare
+from looped.scaling.compare_report import verdict
 from looped.scaling.published import RUNS_FILE
 from tests.scaling.grids import synthetic
 
@@ -33,6 +37,55 @@ def test_the_published_recipes_in_words(capsys, tmp_path):
     assert low < content["delta_phi"]["value"] < high
     assert content["loss_difference"] < 0
     assert content["verdict"] in ("better", "worse", "not distinguishable")
+    assert "delta offset = +0.0185  [+0.0056, +0.0315]  (95 % both together, joint" in out
+    assert "r = 2: x 0.68 [0.59, 0.77]" in out
+    assert "verdict: being looped costs more in truncated, what a recurrence is worth is not" in out
+    assert "depends on the law: plain not distinguishable (-0.073), offset better (+0.216)" in out
+    assert content["pair"]["moved"] == ["being looped"]
+    assert content["pair"]["depends_on_law"] is True
+    offset = content["laws"]["offset"]["differences"]["offset"]
+    assert offset["simultaneous_ci"][0] < offset["ci"][0] < offset["value"]
+    assert content["laws"]["offset"]["plain"]["delta_aicc"] > 50
+
+
+@pytest.fixture(scope="module")
+def twins():
+    """A recipe against its copy."""
+    grid = synthetic(noise=0.003, budgets=(1e18, 2.15e18, 1e19))
+    pool = RunPool(pd.concat([grid, grid.assign(recipe="new")], ignore_index=True), [])
+    return compare(pool, "baseline", second="new", resamples=1)
+
+
+@pytest.mark.parametrize(
+    ("moved", "words"),
+    [
+        (
+            {"per recurrence": "better"},
+            "a recurrence is worth more in new, what being looped costs",
+        ),
+        ({"being looped": "better"}, "being looped costs less in new, what a recurrence is worth"),
+        (
+            {"per recurrence": "worse", "being looped": "worse"},
+            "a recurrence is worth less in new and being looped costs more in new; the best",
+        ),
+        ({}, "the loops are not distinguishable by these runs"),
+        ({"differ": True}, "the loops differ, but whether in what a recurrence is worth or in"),
+        (None, "the loop is worse in new: a recurrence is worth less"),
+    ],
+)
+def test_the_verdict_in_words(twins, moved, words):
+    """Which of the two moved and where to; without the pair the verdict on phi."""
+    pair = None
+    if moved is not None:
+        pair = replace(
+            twins.pair,
+            per_recurrence=moved.get("per recurrence", "not distinguishable"),
+            being_looped=moved.get("being looped", "not distinguishable"),
+            moved=tuple(name for name in moved if name != "differ"),
+            differ=bool(moved),
+        )
+    line = verdict(replace(twins, pair=pair, verdict="worse"), "new")
+    assert line.startswith(f"verdict: {words}")
 
 
 def test_sources_follow_the_recipes(capsys):

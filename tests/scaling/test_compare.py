@@ -37,6 +37,22 @@ def test_the_published_recipes(published):
     assert published.loss_difference < -0.01
 
 
+def test_published_truncation_pays_for_being_looped(published):
+    """By the plain law nothing can be told; the pair says what moved, and that phi hangs on it."""
+    assert published.verdict == "not distinguishable"
+    assert published.laws["offset"].differences["phi"].value == pytest.approx(0.216, abs=0.01)
+    assert published.pair.moved == ("being looped",)
+    assert published.pair.being_looped == "worse"
+    assert published.pair.p < 0.01
+    assert published.pair.phi_by_law == {
+        "plain": "not distinguishable",
+        "offset": "better",
+        "gain_offset": "better",
+    }
+    assert published.pair.depends_on_law
+    assert published.laws["gains"].differences["phi_2"].ends[1] < 0
+
+
 def test_a_better_and_a_worse_loop_are_told():
     """The sign of the verdict: a second recipe with a higher phi has the better loop."""
     better = compare(two_recipes(0.65), "baseline", second="new", resamples=200)
@@ -46,6 +62,23 @@ def test_a_better_and_a_worse_loop_are_told():
     assert same.verdict == "not distinguishable"
     assert better.delta_phi == pytest.approx(0.19, abs=0.04)
     assert better.loss_difference < 0 < worse.loss_difference
+
+
+def test_what_moved_is_named():
+    """A higher phi is a change per recurrence, a loss 3 % higher when looped one for being so."""
+    better = compare(two_recipes(0.65), "baseline", second="new", resamples=50)
+    assert better.pair.moved == ("per recurrence",)
+    assert better.pair.per_recurrence == "better"
+    assert not better.pair.depends_on_law
+    pool = two_recipes(0.46)
+    pool.table.loc[pool.table["recipe"] == "new", "loss"] *= 1.03
+    dearer = compare(pool, "baseline", second="new", resamples=50)
+    assert dearer.pair.moved == ("being looped",)
+    assert dearer.pair.being_looped == "worse"
+    assert dearer.laws["offset"].differences["offset"].value == pytest.approx(0.03, abs=0.005)
+    assert dearer.delta_phi < -0.3  # the plain law books it as phi
+    same = compare(two_recipes(0.46), "baseline", second="new", resamples=50)
+    assert (same.pair.moved, same.pair.differ) == ((), False)
 
 
 def test_the_loss_can_fall_while_the_loop_gets_worse():
