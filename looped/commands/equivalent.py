@@ -164,7 +164,7 @@ def _phi(
     if arguments.phi is not None:
         if arguments.sources or arguments.published:
             raise UserError("--phi takes the place of a fit: leave out the runs")
-        for name in ("fix", "recipe", "convention", "fingerprint", "tokenizer"):
+        for name in ("fix", "recipe", "convention", "fingerprint", "tokenizer", "reference"):
             if getattr(arguments, name):
                 raise UserError(f"--phi takes the place of a fit: leave out --{name}")
         low, high = FIXABLE["phi"]

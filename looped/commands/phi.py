@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ESTIMATORS = ("huber", "least_squares")
 INTERVALS = ("jackknife", "cluster", "percentile", "studentised", "wild", "profile", "wald")
 PUBLISHED = ("baseline", "truncated")
+REFERENCES = ("plain", "unshared", "injected")
 STDOUT = "-"
 
 
@@ -91,6 +92,12 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--convention", help="fit only runs whose FLOPs were counted so")
     parser.add_argument("--fingerprint", help="fit only runs validated on this data")
     parser.add_argument("--tokenizer", help="fit only runs of this tokenizer")
+    parser.add_argument(
+        "--reference",
+        choices=REFERENCES,
+        help="the runs of r = 1 that looped ones are measured against: plain ones, or a control in "
+        f"their place (default: {REFERENCES[0]}, see docs/beyond-phi.md)",
+    )
 
 
 def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -256,7 +263,7 @@ def read_pool(arguments: argparse.Namespace) -> "RunPool":
     if arguments.published:
         if arguments.sources:
             raise UserError(f"--published stands alone: leave out {arguments.sources[0]}")
-        for name in ("convention", "fingerprint", "tokenizer"):
+        for name in ("convention", "fingerprint", "tokenizer", "reference"):
             if getattr(arguments, name) is not None:
                 raise UserError(f"--published stands alone: leave out --{name}")
         return published_runs()
@@ -267,6 +274,7 @@ def read_pool(arguments: argparse.Namespace) -> "RunPool":
         convention=arguments.convention,
         fingerprint=arguments.fingerprint,
         tokenizer=arguments.tokenizer,
+        reference=arguments.reference or "plain",
     )
 
 

@@ -2,16 +2,18 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from looped.errors import UserError
+from looped.scaling.controls import CONTROLS
 from looped.scaling.exclusion import Exclusion
-from looped.scaling.points import RANGES, why_unfit
+from looped.scaling.points import RANGES, shorten, why_unfit
 
 NEEDED = tuple(RANGES)
 NUMBERS = ("budget_flops", "flops_per_token", "width", "n_injection", "epochs", "seed")
-WORDS = ("run", "recipe", "quality", "convention", "fingerprint", "tokenizer")
+WORDS = ("run", "recipe", "quality", "convention", "fingerprint", "tokenizer", "control")
 
 DEFAULT_RECIPE = "baseline"
 """Recipe of the rows of a file without that column."""
@@ -21,7 +23,8 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     """Read one CSV file.
 
     Args:
-        path: with at least the columns `recurrences, n_once, n_rec, tokens, loss`.
+        path: with at least the columns `recurrences, n_once, n_rec, tokens, loss`. In a line whose
+            `control` is `unshared`, n_rec counts every copy; it is read as r = 1.
 
     Returns:
         One row per usable line, `run` being `FILE:LINE` unless the file names its runs; and the
@@ -81,8 +84,18 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     faults = {
         int(i): fault
         for i in table.index[~blank]
-        if (fault := why_unfit(table.loc[i].to_dict(), written=content.loc[i].to_dict()))
+        if (fault := _why_left_out(table.loc[i].to_dict(), content.loc[i].to_dict()))
     }
+    if "control" in table:
+        table.loc[table["control"] == "unshared", "recurrences"] = 1
     excluded = [Exclusion(f"{path.name}:{lines[i]}", why) for i, why in faults.items()]
     kept = table[~blank & ~table.index.isin(list(faults))]
     return kept.reset_index(drop=True), excluded
+
+
+def _why_left_out(point: dict[Any, Any], written: dict[Any, Any]) -> str | None:
+    """Why a line is no point of the law; null when it is one."""
+    control = point.get("control")
+    if isinstance(control, str) and control not in CONTROLS:
+        return f"control is {shorten(control)}: neither {' nor '.join(CONTROLS)}"
+    return why_unfit(point, written=written)

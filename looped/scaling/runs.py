@@ -12,6 +12,7 @@ import pandas as pd
 
 from looped.errors import UserError
 from looped.record import RUN_FILE, Record
+from looped.scaling.controls import Reference, choose_reference, control_of, control_recipes
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.points import is_number, shorten, why_unfit
 from looped.scaling.run_records import CHECKPOINT_SUFFIX, FoundRun, find_records
@@ -20,7 +21,7 @@ from looped.scaling.run_tables import read_table
 COLUMNS = (
     *("run", "recipe", "recurrences", "n_once", "n_rec", "tokens", "loss"),
     *("budget_flops", "flops_per_token", "width", "n_injection", "seed", "epochs", "quality"),
-    *("convention", "fingerprint", "tokenizer"),
+    *("convention", "fingerprint", "tokenizer", "control"),
 )
 
 TOKENS = " tokens"
@@ -80,7 +81,8 @@ class RunPool:
     def of_recipe(self, recipe: str, *, match_budgets: bool = True) -> pd.DataFrame:
         """The runs with which a recipe is fitted: its own, and plain ones to compare with.
 
-        A recipe without r = 1 runs of its own shares those of all others.
+        A recipe without r = 1 runs of its own takes those of its controls, where they are the
+        reference, or shares those of all others.
 
         Args:
             recipe: its name.
@@ -97,6 +99,8 @@ class RunPool:
         plain = own[own["recurrences"] == 1]
         if plain.empty:
             plain = self.table[self.table["recurrences"] == 1]
+            controls = plain["recipe"].isin(control_recipes(recipe))
+            plain = plain[controls] if controls.any() else plain
             if match_budgets and len(looped):
                 plain = plain[plain["level"].isin(set(looped["level"]))]
         return pd.concat([plain, looped]).sort_index()
@@ -108,6 +112,7 @@ def read_runs(
     convention: str | None = None,
     fingerprint: str | None = None,
     tokenizer: str | None = None,
+    reference: Reference = "plain",
 ) -> RunPool:
     """Read sweep directories, run directories, checkpoint files and CSV files, mixed as you like.
 
@@ -116,13 +121,16 @@ def read_runs(
         convention: fit only runs whose FLOPs were counted so; null = all must agree.
         fingerprint: fit only runs validated on the data of this fingerprint; null = as above.
         tokenizer: fit only runs of this tokenizer; null = as above.
+        reference: what looped runs are measured against: `plain` runs, or a control in place of
+            r = 1 (`controls.py`).
 
     Returns:
         The usable runs and every file or run left out, with its reason.
 
     Raises:
         UserError: no such path, nothing to read in it, no usable run at all, a CSV without a needed
-            column, or runs that differ in convention, fingerprint or tokenizer.
+            column, runs that differ in convention, fingerprint or tokenizer, or no run of the
+            reference.
     """
     given = [sources] if isinstance(sources, (str, PathLike)) else list(sources)
     paths = list(dict.fromkeys(Path(source) for source in given))
@@ -151,10 +159,15 @@ def read_runs(
         excluded += others
     table, duplicates = _drop_duplicates(table)
     excluded += duplicates
+    table, others = choose_reference(table, reference)
+    excluded += others
     if table.empty:
         raise UserError(_nothing_usable(paths, excluded))
     table["recurrences"] = table["recurrences"].astype(int)
     table["level"], warnings = _levels(table)
+    if reference != "plain":
+        count = int((table["control"] == reference).sum())
+        warnings.append(f"r = 1 stands for {count} {reference} runs here, not for plain ones")
     return RunPool(table.reset_index(drop=True), excluded, warnings)
 
 
@@ -203,8 +216,6 @@ def _unfit(record: Record) -> str | None:
         value = (getattr(record, section) or {}).get(name)
         if value is not None and not isinstance(value, str):
             return f"its record has {section}.{name} = {shorten(value)}: not text"
-    if _is_control(record):
-        return "a control (unshared blocks, or wiring without a loop): no point of the law"
     if record.status == "diverged":
         return "diverged"
     if record.status != "complete":
@@ -221,25 +232,16 @@ def _unfit(record: Record) -> str | None:
     )
 
 
-def _is_control(record: Record) -> bool:
-    """Whether a run isolates the price of sharing or of the wiring instead of measuring the loop.
-
-    Taken for a looped or a plain run it would move phi by exactly what it is meant to separate.
-    """
-    model = record.model
-    wired = model.get("injection") not in (None, "none") or model.get("streams") not in (None, 1)
-    return model.get("shared") is False or (model["recurrences"] == 1 and wired)
-
-
 def _row(run: FoundRun) -> dict[str, Any]:
     record = run.record
     data = record.data or {}
     recurrences = record.model["recurrences"]
+    control = control_of(record)
     losses = [v.loss for v in record.validation if v.recurrences == recurrences]
     return {
         "run": record.run,
         "recipe": record.recipe,
-        "recurrences": recurrences,
+        "recurrences": recurrences if control is None else 1,
         "n_once": record.params["n_once"],
         "n_rec": record.params["n_rec"],
         "tokens": record.progress["tokens"],
@@ -254,6 +256,7 @@ def _row(run: FoundRun) -> dict[str, Any]:
         "convention": record.flops.get("convention"),
         "fingerprint": data.get("fingerprint"),
         "tokenizer": data.get("tokenizer"),
+        "control": control,
     }
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from looped.cli import main
 from looped.commands import phi as command
+from looped.scaling.controls import REFERENCES
 from looped.scaling.fit import ESTIMATORS
 from looped.scaling.intervals import DEFAULT_KIND, KINDS
 from looped.scaling.published import RUNS_FILE
@@ -181,6 +182,7 @@ def test_a_doubtful_fit_is_no_bare_number(capsys, tmp_path):
         (("--published", "table.csv"), "to fit runs of your own, leave out --published"),
         (("--published", "truncated", "--recipe", "baseline"), "name different recipes"),
         (("--published", "--tokenizer", "x"), "leave out --tokenizer"),
+        (("--published", "--reference", "unshared"), "leave out --reference"),
         (("--published", "--fix", "phi=nan"), "--fix phi=nan: cannot fix phi at nan"),
         (("--published", "--fix", "phi=1e9"), "it lies between -2 and 3"),
         (("--published", "--fix", "alpha=1e300"), "it lies between 0.01 and 3"),
@@ -217,6 +219,7 @@ def test_the_choices_of_the_command_are_those_of_the_fitter():
     assert command.ESTIMATORS == ESTIMATORS
     assert set(command.INTERVALS) == set(KINDS)
     assert command.INTERVALS[0] == DEFAULT_KIND
+    assert command.REFERENCES == REFERENCES
 
 
 def test_help_is_cheap_and_the_fitter_never_imports_torch():

@@ -190,20 +190,6 @@ def test_unknown_streams_are_no_control(tmp_path):
     assert len(read_runs(tmp_path).table) == 1
 
 
-@pytest.mark.parametrize(
-    "model", [{"shared": False}, {"recurrences": 1, "injection": "linear"}], ids=str
-)
-def test_controls_are_no_points(tmp_path, model):
-    """A control taken for a looped or a plain run would move phi by what it is to separate."""
-    control = record_of(ROWS[1])
-    control.model |= model
-    write_run(tmp_path / "plain", record_of(ROWS[0]))
-    write_run(tmp_path / "control", control)
-    pool = read_runs(tmp_path)
-    assert pool.table["run"].tolist() == ["run000"]
-    assert "a control" in reasons(pool)["run001"]
-
-
 def test_run_json_and_checkpoint_must_agree(tmp_path):
     """Two experiments in one directory: neither may silently stand for the other."""
     home = write_run(tmp_path / "a", record_of(ROWS[0]))
