@@ -34,7 +34,7 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
             lines.append(
                 f"warning: {result.failed} of {result.resamples} resamples failed and were left out"
             )
-    lines += _beyond_phi(result)
+    lines += _beyond_phi(result, first, second)
     if result.loss_difference is not None:
         parts = ", ".join(f"r = {r}: {v:+.4f}" for r, v in result.loss_by_recurrence.items())
         lines.append(
@@ -89,7 +89,7 @@ def _of_the_loop(result: Comparison, second: str) -> str:
     return "the loops are not distinguishable by these runs"
 
 
-def _beyond_phi(result: Comparison) -> list[str]:
+def _beyond_phi(result: Comparison, first: str, second: str) -> list[str]:
     """The pair and the worths, with their joint intervals."""
     lines = []
     pair = result.laws["offset"]
@@ -108,7 +108,7 @@ def _beyond_phi(result: Comparison) -> list[str]:
             r = int(name.removeprefix("phi_"))
             ends = difference.ends and tuple(r**end for end in difference.ends)
             worths.append(f"r = {r}: x {r**difference.value:.2f} {_ends(ends, 2, sign='')}")
-        lines.append(f"worth of the recurrences: {'   '.join(worths)}")
+        lines.append(f"worth in {second} over {first}: {'   '.join(worths)}")
     return lines
 
 
