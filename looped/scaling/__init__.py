@@ -12,6 +12,7 @@ from looped.scaling.fit import FitResult, fit_law
 from looped.scaling.intervals import Interval, PhiIntervals, phi_intervals
 from looped.scaling.law import Law
 from looped.scaling.runs import RunPool, read_runs
+from looped.scaling.worth import Worth, worth_of_recurrences
 
 __all__ = [
     "Exclusion",
@@ -20,7 +21,9 @@ __all__ = [
     "Law",
     "PhiIntervals",
     "RunPool",
+    "Worth",
     "fit_law",
     "phi_intervals",
     "read_runs",
+    "worth_of_recurrences",
 ]
