@@ -7,7 +7,6 @@ steps return.
 
 from typing import Any
 
-import torch.nn.functional as F
 from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities import rank_zero_warn
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
@@ -165,15 +164,15 @@ class LoopedLM(LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Mean cross-entropy over the targets, nats per token."""
         inputs, targets = batch
-        loss = F.cross_entropy(self.network(inputs).flatten(0, 1), targets.flatten())
+        loss = self.network.loss(inputs, targets)
         self.log("train_loss", loss, prog_bar=True)
         return loss
 
     def validation_step(self, batch: Batch, batch_idx: int) -> dict[str, Tensor]:
         """Cross-entropy of every target: `nats` (B, T), zero where ignored, and `targets`."""
         inputs, targets = batch
-        nats = F.cross_entropy(self(inputs).flatten(0, 1), targets.flatten(), reduction="none")
-        return {"nats": nats.view_as(targets), "targets": targets}
+        nats = self.network.nats(inputs, targets, recurrences=self.eval_recurrences)
+        return {"nats": nats, "targets": targets}
 
     def test_step(self, batch: Batch, batch_idx: int) -> dict[str, Tensor]:
         """As `validation_step`."""

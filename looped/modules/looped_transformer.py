@@ -7,6 +7,7 @@
 Decisions:
 - The first r - k passes run without gradient (k = truncation_depth): no activations, no backward.
 - Head untied; logits and loss in float32 or better, whatever the precision of the matrix products.
+- Training takes the loss without the logits (head_loss.py), which are larger than all else.
 - The vocabulary is padded inside; logits of the padding never leave.
 - A forward pass may take another number of recurrences than the one trained with.
 - With shared = false every pass has blocks of its own: the control in which nothing is shared.
@@ -20,7 +21,8 @@ from torch import Tensor, nn
 
 from looped.architecture import Architecture
 from looped.errors import UserError
-from looped.modules.block import NORM_EPS, Block, rotation
+from looped.modules.block import NORM_EPS, Block, Rotation, rotation
+from looped.modules.head_loss import mean_nats, nats_of, softcapped
 from looped.modules.recurrence import LinearInjection, Streams, make_recurrence
 
 
@@ -107,6 +109,49 @@ class LoopedTransformer(nn.Module):
             UserError: recurrences below one.
         """
         a = self.architecture
+        z = self.head(self._features(tokens, recurrences))[..., : a.vocab_size]
+        return softcapped(z if z.dtype == torch.float64 else z.float(), a.logit_softcap)
+
+    def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """Mean cross-entropy in training: that of `forward`'s logits, in much less memory.
+
+        Args:
+            tokens: (B, T) token ids, any T.
+            targets: (B, T) token ids; -100 is ignored.
+
+        Returns:
+            Nats per target, a scalar in float32 (float64 for a float64 model).
+        """
+        a = self.architecture
+        x = self._features(tokens, None)
+        return mean_nats(
+            x, self.head.weight, targets, vocab_size=a.vocab_size, softcap=a.logit_softcap
+        )
+
+    def nats(self, tokens: Tensor, targets: Tensor, *, recurrences: int | None = None) -> Tensor:
+        """Cross-entropy of every target at evaluation, without gradient.
+
+        Args:
+            tokens: (B, T) token ids, any T.
+            targets: (B, T) token ids; -100 is ignored.
+            recurrences: passes through the recurrent block; null = the number trained with.
+
+        Returns:
+            (B, T), zero where ignored.
+
+        Raises:
+            UserError: recurrences below one.
+        """
+        a = self.architecture
+        with torch.no_grad():
+            x = self._features(tokens, recurrences)
+            return nats_of(
+                x, self.head.weight, targets, vocab_size=a.vocab_size, softcap=a.logit_softcap
+            )
+
+    def _features(self, tokens: Tensor, recurrences: int | None) -> Tensor:
+        """What the head is applied to: (B, T, D)."""
+        a = self.architecture
         x = self.norm_embed(self.embed(tokens))
         by = rotation(tokens.shape[-1], a.head_dim, x)
         for block in self.prelude:
@@ -114,11 +159,10 @@ class LoopedTransformer(nn.Module):
         x = self._loop(x, by, a.recurrences if recurrences is None else recurrences)
         for block in self.coda:
             x = block(x, by)
-        z = self.head(self.norm_final(x))[..., : a.vocab_size]
-        z = z if z.dtype == torch.float64 else z.float()
-        return z if a.logit_softcap is None else a.logit_softcap * torch.tanh(z / a.logit_softcap)
+        normed: Tensor = self.norm_final(x)
+        return normed
 
-    def _loop(self, e: Tensor, by: tuple[Tensor, Tensor], recurrences: int) -> Tensor:
+    def _loop(self, e: Tensor, by: Rotation, recurrences: int) -> Tensor:
         if recurrences < 1:
             raise UserError(f"recurrences {recurrences} is below 1: choose 1 or more")
         depth = self.architecture.truncation_depth
@@ -126,11 +170,14 @@ class LoopedTransformer(nn.Module):
         state = self.injection.start(e)
         for t in range(recurrences):
             with torch.set_grad_enabled(torch.is_grad_enabled() and t >= first_with_gradient):
-                s = self.injection.read(state, e, t)
-                for block in self._blocks_of_pass(t):
-                    s = block(s, by)
-                state = self.injection.write(state, self.norm_recur(s), t)
+                state = self._pass(state, e, by, t)
         return self.injection.finish(state)
+
+    def _pass(self, state: Tensor, e: Tensor, by: Rotation, t: int) -> Tensor:
+        s = self.injection.read(state, e, t)
+        for block in self._blocks_of_pass(t):
+            s = block(s, by)
+        return self.injection.write(state, self.norm_recur(s), t)
 
     def _blocks_of_pass(self, t: int) -> list[nn.Module]:
         """The blocks that pass t runs; passes beyond those trained take those of t mod r."""

@@ -5,7 +5,6 @@ one opaque operation of zero FLOPs (pytorch/pytorch#195460).
 """
 
 import torch
-import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from looped.architecture import Architecture
@@ -25,7 +24,6 @@ def measured_flops_per_token(architecture: Architecture) -> int:
         model = LoopedTransformer(**architecture.as_record())
         tokens = torch.zeros(1, architecture.seq_len, dtype=torch.long)
     with FlopCounterMode(display=False) as counter:
-        loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
-        torch.autograd.backward(loss)
+        torch.autograd.backward(model.loss(tokens, tokens))
     total: int = counter.get_total_flops()
     return total // architecture.seq_len

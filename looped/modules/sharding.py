@@ -1,8 +1,7 @@
 """Parameters, gradients and optimizer state shared out between processes (FSDP2).
 
 Decisions:
-- A unit is one block; embedding, head and norms belong to the root, which is the network whose
-  forward is called.
+- A unit is one block; embedding, head and norms belong to the root, which is the network itself.
 - The recurrent blocks stay whole between two passes and are gathered once per forward, not r
   times: they are the part of the network that is used again, and a small one.
 - Every process begins with the weights of the first, whatever its own seed.
@@ -11,7 +10,7 @@ Decisions:
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
 from looped.errors import UserError
 from looped.modules.looped_transformer import LoopedTransformer
@@ -42,6 +41,8 @@ def shard(network: LoopedTransformer, mesh: DeviceMesh) -> None:
     for block in network.recurrent:
         fully_shard(block, mesh=mesh["data_parallel"], reshard_after_forward=not used_again)
     fully_shard(network, mesh=mesh["data_parallel"])
+    for method in ("loss", "nats"):  # they gather and release what `forward` does
+        register_fsdp_forward_method(network, method)
 
 
 def _broadcast(network: LoopedTransformer, device_type: str) -> None:

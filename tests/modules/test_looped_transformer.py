@@ -112,6 +112,23 @@ def test_truncation_leaves_the_loss_and_cuts_the_gradient(arguments):
     assert any((ours[n] - g).abs().max() > 1e-6 for n, g in gradients(full).items() if n in ours)
 
 
+def test_the_loss_is_that_of_the_logits():
+    """Training and evaluation never make the logits: value, gradient and nats are the same."""
+    model = make(recurrences=3)
+    row = tokens(length=13)
+    inputs, targets = row[:, :-1], row[:, 1:]
+    expected = gradients(model)
+    model.zero_grad()
+    loss = model.loss(inputs, targets)
+    loss.backward()
+    torch.testing.assert_close(loss, loss_of(model), rtol=1e-12, atol=0)
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, expected[name], rtol=1e-9, atol=1e-14)
+    nats = model.nats(inputs, targets, recurrences=5)
+    assert nats.shape == targets.shape
+    torch.testing.assert_close(nats.mean(), loss_of(model, recurrences=5), rtol=1e-12, atol=0)
+
+
 def saved_bytes(model: LoopedTransformer) -> int:
     """Bytes that the graph of one forward pass keeps for the backward pass."""
     total = 0
