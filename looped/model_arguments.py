@@ -22,6 +22,7 @@ TRAINING_ARGUMENTS = (
     "schedule",
     "warmup_fraction",
     "decay_fraction",
+    "activation_checkpointing",
     "compile_blocks",
     "eval_recurrences",
 )

@@ -12,7 +12,7 @@ from looped.errors import UserError
 from looped.record import CHECKPOINT_KEY, Record
 
 # Arguments of the model that change how it runs, not what it learns.
-HARMLESS = ("compile_blocks", "eval_recurrences")
+HARMLESS = ("activation_checkpointing", "compile_blocks", "eval_recurrences")
 
 
 class ResumeGuard(Callback):

@@ -43,6 +43,8 @@ class LoopedLM(LightningModule):
         head_lr: learning rate of the head.
         norm_lr: learning rate of the norm gains.
         stream_lr: learning rate of the stream parameters.
+        activation_checkpointing: keep of each recurrence its input alone and compute it again in
+            the backward pass, which takes less memory and up to a third more time.
         compile_blocks: compile the blocks with torch.compile.
         eval_recurrences: passes through the recurrent block at evaluation; null = recurrences.
         architecture: the arguments of `looped.architecture.Architecture`.
@@ -68,13 +70,16 @@ class LoopedLM(LightningModule):
         head_lr: float = 0.004,
         norm_lr: float = 0.005,
         stream_lr: float = 0.01,
+        activation_checkpointing: bool = False,
         compile_blocks: bool = False,
         eval_recurrences: int | None = None,
         **architecture: Any,
     ) -> None:
         super().__init__()
         self.save_hyperparameters()
-        self.network = LoopedTransformer(**architecture)
+        self.network = LoopedTransformer(
+            activation_checkpointing=activation_checkpointing, **architecture
+        )
         if compile_blocks:
             self.network.compile_blocks()
         self.rates = LearningRates(

@@ -28,7 +28,12 @@ SWEEP_FILE = "sweep.yaml"
 
 SECTIONS_THAT_COUNT = ("model", "data", "compute", "trainer")
 TRAINER_KEYS_THAT_COUNT = ("precision", "gradient_clip_val", "gradient_clip_algorithm")
-HARMLESS = ("data.num_workers", "data.batch_size", "model.compile_blocks")
+HARMLESS = (
+    "data.num_workers",
+    "data.batch_size",
+    "model.activation_checkpointing",
+    "model.compile_blocks",
+)
 """Changing these leaves a run the experiment it is; tokens per step are compared as such."""
 
 

@@ -151,6 +151,53 @@ def test_truncated_passes_keep_no_activations():
     assert saved_bytes(make(recurrences=9, truncation_depth=2)) == kept[1]
 
 
+CHECKPOINTED = [
+    {"injection": "linear"},
+    {"injection": "additive", "truncation_depth": 3},
+    {"streams": 2},
+    {"streams": 3, "truncation_depth": 2},
+    {"shared": False},
+]
+
+
+@pytest.mark.parametrize("arguments", CHECKPOINTED, ids=str)
+def test_activation_checkpointing_changes_no_gradient(arguments):
+    """The same bits: what is computed again is what was forgotten."""
+    plain = make(recurrences=4, **arguments)
+    frugal = make(recurrences=4, activation_checkpointing=True, **arguments)
+    expected, ours = gradients(plain), gradients(frugal)
+    assert ours.keys() == expected.keys()
+    for name, gradient in ours.items():
+        assert torch.equal(gradient, expected[name]), name
+
+
+@pytest.mark.parametrize(("depth", "again"), [(None, 5), (3, 2), (1, 0)])
+def test_checkpointed_passes_run_twice_and_keep_their_input_alone(depth, again):
+    """Passes without gradient and the last one, whose backward comes at once, run only once."""
+    model = make(recurrences=6, truncation_depth=depth, activation_checkpointing=True)
+    calls = []
+    model.recurrent[0].register_forward_hook(lambda *_: calls.append(torch.is_grad_enabled()))
+    loss_of(model).backward()
+    assert len(calls) == 6 + again
+    calls.clear()
+    with torch.no_grad():
+        model(tokens())
+    assert len(calls) == 6
+
+
+def test_a_checkpointed_pass_keeps_its_input_alone():
+    """The state and e, which all passes share, each (B T D); not what its blocks work with."""
+
+    def kept_by_three_passes(**arguments) -> int:
+        return saved_bytes(make(recurrences=9, **arguments)) - saved_bytes(
+            make(recurrences=6, **arguments)
+        )
+
+    state = 2 * 12 * 16 * 8
+    assert kept_by_three_passes(activation_checkpointing=True) == 3 * 2 * state
+    assert kept_by_three_passes() > 3 * 40 * state
+
+
 @pytest.mark.parametrize(
     "arguments", [{"streams": 2}, {"injection": "none"}, {"injection": "linear"}], ids=str
 )

@@ -49,6 +49,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "full": {"injection": "additive"},
     "truncated": {"injection": "additive", "truncation_depth": 2},
     "streams": {"streams": 2},
+    "checkpointed": {
+        "injection": "additive",
+        "truncation_depth": 3,
+        "activation_checkpointing": True,
+    },
 }
 
 
