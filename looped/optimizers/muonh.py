@@ -47,7 +47,8 @@ def orthogonalize(matrices: Tensor) -> Tensor:
     x: Tensor = matrices / (1.02 * torch.linalg.matrix_norm(matrices, keepdim=True) + 1e-6)
     for a, b, c in POLAR_EXPRESS:
         gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
+        polynomial = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        x = torch.baddbmm(x, polynomial, x, beta=a)
     return x
 
 
