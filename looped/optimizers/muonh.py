@@ -109,6 +109,7 @@ class MuonH(torch.optim.Optimizer):
         return total
 
     def _adamw(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        fused = _one_kernel(parameters)
         for p in parameters:
             if not self.state[p]:
                 self.state[p] = {
@@ -116,6 +117,8 @@ class MuonH(torch.optim.Optimizer):
                     "exp_avg": torch.zeros_like(p),
                     "exp_avg_sq": torch.zeros_like(p),
                 }
+            if fused:  # it counts on the device; a checkpoint brings the count in from the CPU
+                self.state[p]["step"] = self.state[p]["step"].to(p.device)
         states = [self.state[p] for p in parameters]
         beta1, beta2 = group["betas"]
         adamw(
@@ -125,7 +128,8 @@ class MuonH(torch.optim.Optimizer):
             [s["exp_avg_sq"] for s in states],
             [],
             [s["step"] for s in states],
-            foreach=True,
+            foreach=not fused,
+            fused=fused,
             amsgrad=False,
             beta1=beta1,
             beta2=beta2,
@@ -160,6 +164,11 @@ class MuonH(torch.optim.Optimizer):
         stack = _with_norm(stack, norms)
         for w, new in zip(matrices, stack, strict=True):
             w.copy_(sharded_like(new if w.shape == new.shape else new.mT, w))
+
+
+def _one_kernel(parameters: list[Tensor]) -> bool:
+    """Whether AdamW's update is one kernel: on a GPU, where each of its parts would be launched."""
+    return parameters[0].is_cuda
 
 
 def _wide(matrix: Tensor) -> Tensor:

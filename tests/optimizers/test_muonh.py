@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from looped.optimizers import muonh
 from looped.optimizers.muonh import POLAR_EXPRESS, MuonH, orthogonalize
 
 
@@ -92,6 +93,31 @@ def test_adamw_groups_equal_torch_step_by_step():
         set_gradients(theirs, step)
         optimizer.step()
         reference.step()
+        for a, b in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_adamw_in_one_kernel_equals_torchs(monkeypatch):
+    """What a GPU runs, on the CPU, taken up from a checkpoint that another kernel wrote."""
+    ours, theirs = matrices(), matrices()
+    rule = {"lr": 0.01, "betas": (0.8, 0.95), "eps": 1e-10, "weight_decay": 0}
+    before, reference = MuonH([{"params": ours, "lr": 0.01}]), torch.optim.AdamW(theirs, **rule)
+    for step in range(2):
+        set_gradients(ours, step)
+        set_gradients(theirs, step)
+        before.step()
+        reference.step()
+    monkeypatch.setattr(muonh, "_one_kernel", lambda parameters: True)
+    optimizer = MuonH([{"params": ours, "lr": 0.01}])
+    optimizer.load_state_dict(copy.deepcopy(before.state_dict()))
+    fused = torch.optim.AdamW(theirs, **rule, fused=True)
+    fused.load_state_dict(copy.deepcopy(reference.state_dict()))
+    fused.param_groups[0]["fused"] = True
+    for step in range(2, 10):
+        set_gradients(ours, step)
+        set_gradients(theirs, step)
+        optimizer.step()
+        fused.step()
         for a, b in zip(ours, theirs, strict=True):
             torch.testing.assert_close(a, b, rtol=0, atol=0)
 
