@@ -44,6 +44,14 @@ def test_the_same_experiment_resumes(run):
     assert resume(run).record.status == "complete"
 
 
+def test_a_resume_may_switch_activation_checkpointing(run):
+    """It is how a run is computed, not what it learns."""
+    run.fit(steps=6, max_steps=4)
+    resumed = resume(run, model={"activation_checkpointing": True})
+    assert resumed.model.network.activation_checkpointing
+    assert resumed.record.status == "complete"
+
+
 def test_arguments_of_an_older_version_do_not_stop_a_resume(run):
     """A constructor argument that is gone, or was not there yet, is no difference."""
     run.fit(steps=6, max_steps=4)
