@@ -9,6 +9,7 @@ Each line shows what was measured and what is wanted.
 import argparse
 import itertools
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import tokenizers
 import torch
-from torch import nn
+from measuring import in_turns, report
 
 from looped.datamodules.batches import TrainStream
 from looped.datamodules.make_tokenizer import train_bpe
@@ -27,14 +28,12 @@ from looped.datamodules.prepare import prepare
 from looped.datamodules.row_reader import RowReader
 from looped.datamodules.row_store import RowWriter
 from looped.datamodules.text_sources import stdlib_source
+from looped.modules.looped_transformer import LoopedTransformer
+from looped.optimizers.learning_rates import LearningRates
+from looped.optimizers.recipe import make_optimizer
 
 TOKENS_STORED = 2**26
-DEMO_SEQ_LEN, DEMO_BATCH_SIZE, DEMO_WIDTH, DEMO_LAYERS, DEMO_VOCAB = 128, 4, 16, 10, 1024
-
-
-def report(what: str, measured: str, wanted: str, *, met: bool) -> None:
-    """Print one line."""
-    print(f"{'ok  ' if met else 'MISS'} {what:<42}{measured:>32}   wanted {wanted}", flush=True)
+DEMO_SEQ_LEN, DEMO_BATCH_SIZE, DEMO_VOCAB = 128, 4, 512
 
 
 def preparing(directory: Path) -> None:
@@ -120,31 +119,28 @@ def loading(directory: Path) -> None:
 
 
 def a_step() -> float:
-    """Seconds per training step of a plain transformer of the demo's smallest size."""
+    """Seconds per training step of the demo's smallest and quickest model."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    layer = nn.TransformerEncoderLayer(
-        DEMO_WIDTH, 1, 4 * DEMO_WIDTH, dropout=0.0, batch_first=True, norm_first=True
+    network = LoopedTransformer(
+        width=16,
+        num_heads=1,
+        prelude_layers=1,
+        recurrent_layers=8,
+        coda_layers=1,
+        recurrences=1,
+        vocab_size=DEMO_VOCAB,
+        seq_len=DEMO_SEQ_LEN,
     )
-    model = nn.Sequential(
-        nn.Embedding(DEMO_VOCAB, DEMO_WIDTH),
-        nn.TransformerEncoder(layer, DEMO_LAYERS, enable_nested_tensor=False),
-        nn.Linear(DEMO_WIDTH, DEMO_VOCAB),
-    )
-    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer = make_optimizer(network, LearningRates())
     tokens = torch.randint(0, DEMO_VOCAB, (DEMO_BATCH_SIZE, DEMO_SEQ_LEN))
 
     def step() -> None:
-        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
-        loss.backward()
+        network.loss(tokens, tokens).backward()
         optimizer.step()
         optimizer.zero_grad()
 
-    step()
-    start = time.perf_counter()
-    for _ in range(20):
-        step()
-    return (time.perf_counter() - start) / 20
+    return statistics.median(in_turns({"step": step}, rounds=20)["step"])
 
 
 def step_share(directory: Path) -> None:
@@ -161,8 +157,8 @@ def step_share(directory: Path) -> None:
     report(
         "loader's share of a demo step",
         f"{load_s / step_s:.2%} ({load_s * 1e6:.0f} us of {step_s * 1e3:.1f} ms)",
-        "< 2 %",
-        met=load_s / step_s < 0.02,
+        "<= 2 %",
+        met=load_s / step_s <= 0.02,
     )
 
 

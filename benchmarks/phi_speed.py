@@ -1,9 +1,9 @@
 """How long `looped phi` takes, start-up included, against what is promised.
 
-    python benchmarks/phi_speed.py
+    python benchmarks/phi_speed.py        half a minute
 
-Fits the 116 published runs with 1,000 block bootstrap resamples (under 10 s on two cores), asks for
---help (under 1 s), and reads the record of a checkpoint of 200 MB (under 0.1 s).
+Fits the 116 published runs with 1,000 resamples (under 10 s on two cores), and reads the record of
+a checkpoint of 200 MB (under 0.1 s).
 """
 
 import pickle
@@ -14,9 +14,11 @@ import time
 import zipfile
 from pathlib import Path
 
+from measuring import report
+
 from looped.record import CHECKPOINT_KEY, Record, read_checkpoint
 
-LIMITS_S = {"looped phi --help": 1.0, "looped phi --published": 10.0, "200 MB checkpoint": 0.1}
+FIT_LIMIT_S, CHECKPOINT_LIMIT_S = 10.0, 0.1
 
 
 def command_s(*arguments: str) -> float:
@@ -53,17 +55,23 @@ def checkpoint_s(megabytes: int = 200) -> float:
         return time.perf_counter() - started
 
 
-def main() -> int:
-    """Measure, print, and fail if a limit is exceeded."""
-    measured = {
-        "looped phi --help": command_s("phi", "--help"),
-        "looped phi --published": command_s("phi", "--published", "--resamples", "1000"),
-        "200 MB checkpoint": checkpoint_s(),
-    }
-    for name, seconds in measured.items():
-        print(f"{name:<24} {seconds:6.3f} s   (limit {LIMITS_S[name]:g} s)")
-    return int(any(seconds > LIMITS_S[name] for name, seconds in measured.items()))
+def main() -> None:
+    """Measure and print."""
+    fit_s = min(command_s("phi", "--published", "--resamples", "1000") for _ in range(2))
+    report(
+        "looped phi --published --resamples 1000 (116 runs), start-up included",
+        f"{fit_s:.1f} s",
+        f"<= {FIT_LIMIT_S:.0f} s",
+        met=fit_s <= FIT_LIMIT_S,
+    )
+    read_s = checkpoint_s()
+    report(
+        "record of a checkpoint of 200 MB",
+        f"{read_s * 1e3:.1f} ms",
+        f"<= {CHECKPOINT_LIMIT_S * 1e3:.0f} ms",
+        met=read_s <= CHECKPOINT_LIMIT_S,
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
