@@ -2,17 +2,23 @@
 
 import matplotlib.image
 import pytest
+from matplotlib.colors import to_hex
 
 from looped.scaling import fit_law
 from looped.scaling.analysis import analyse
+from looped.scaling.figure_style import palette_of
 from looped.scaling.figures import (
+    INTERVAL_SHADE,
     effective_size_figure,
     isoflop_figure,
     phi_figure,
+    recipe_figures,
     residual_figure,
     write_figures,
 )
 from tests.scaling.grids import published, synthetic
+
+PALETTE = palette_of([1, 2, 4, 8])
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +41,60 @@ def test_every_figure_is_written(analysis, tmp_path):
 
 def test_recurrence_counts_are_categories(analysis):
     """Seaborn takes integers for a scale and puts 3 and 6 into the legend of 1, 2, 4, 8."""
-    (legend,) = isoflop_figure(analysis.fit).legends
-    labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == ["r = 1", "r = 2", "r = 4", "r = 8", "minimum"]
-    legend = effective_size_figure(analysis.fit).axes[0].get_legend()
-    assert [text.get_text() for text in legend.get_texts()][1:] == ["1", "2", "4", "8"]
-    ticks = residual_figure(analysis.fit).axes[0].get_xticklabels()
-    assert [tick.get_text() for tick in ticks] == ["1", "2", "4", "8"]
+    counts = ["r = 1", "r = 2", "r = 4", "r = 8"]
+    for draw, further in (
+        (isoflop_figure, ["minimum"]),
+        (effective_size_figure, ["$E + A N_{eff}^{-\\alpha}$"]),
+        (residual_figure, []),
+    ):
+        (legend,) = draw(analysis.fit, palette=PALETTE).legends
+        assert [text.get_text() for text in legend.get_texts()] == counts + further
+
+
+def test_no_legend_covers_data(analysis):
+    """Every legend stands beside the axes, in every figure."""
+    for kind, figure in recipe_figures(analysis, palette=PALETTE).items():
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        box = legend.get_window_extent()
+        for ax in figure.axes:
+            assert not ax.get_legend(), kind
+            assert not box.overlaps(ax.get_window_extent()), kind
+
+
+def test_one_colour_and_marker_for_each_count_everywhere(analysis):
+    """The marks of r = 4 are the same in the figures that show runs."""
+    expected = to_hex(PALETTE[4].colour)
+    for figure in (
+        isoflop_figure(analysis.fit, palette=PALETTE),
+        residual_figure(analysis.fit, palette=PALETTE),
+    ):
+        colours = {
+            to_hex(colour)
+            for ax in figure.axes
+            for marks in ax.collections
+            for colour in marks.get_facecolors()
+        }
+        assert expected in colours
+        assert colours <= {to_hex(look.colour) for look in PALETTE.values()}
+
+
+def test_the_axis_says_what_levels_have_in_common(analysis):
+    """Budgets without their unit on each tick, the unit on the axis."""
+    ax = residual_figure(analysis.fit, palette=PALETTE).axes[0]
+    assert ax.get_xlabel() == "training budget (FLOPs)"
+    assert ax.get_xticklabels()[0].get_text() == "4.64\u00d710\u00b9\u2077"
+    tokens = fit_law(synthetic(token_counts=(1e9, 2e9, 4e9)), polish=1)
+    ax = residual_figure(tokens, palette=PALETTE).axes[0]
+    assert ax.get_xlabel() == "training tokens"
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1G", "2G", "4G"]
 
 
 def test_the_minima_are_where_the_parabolas_say(analysis):
     """24 stars, the first at the published minimum of its cell."""
     stars = [
         line
-        for ax in isoflop_figure(analysis.fit).axes
+        for ax in isoflop_figure(analysis.fit, palette=PALETTE).axes
         for line in ax.get_lines()
         if line.get_marker() == "*"
     ]
@@ -63,7 +109,7 @@ def test_the_phi_figure_shades_the_reported_interval(analysis):
     interval = analysis.intervals.intervals[analysis.kind]
     upper, lower = phi_figure(analysis).axes
     for ax in (upper, lower):
-        (span,) = [patch for patch in ax.patches if patch.get_alpha() == 0.18]
+        (span,) = [patch for patch in ax.patches if patch.get_alpha() == INTERVAL_SHADE]
         assert span.get_x() == pytest.approx(interval.low)
         assert span.get_x() + span.get_width() == pytest.approx(interval.high)
 
@@ -74,10 +120,10 @@ def test_runs_that_share_no_budget_are_drawn_in_one_panel():
     alone = table.assign(level=[f"{tokens} tokens" for tokens in table["tokens"]])
     for runs in (table.drop(columns="level"), alone):
         fit = fit_law(runs, polish=1)
-        (ax,) = isoflop_figure(fit).axes
-        assert ax.get_title() == "all runs"
+        (ax,) = isoflop_figure(fit, palette=PALETTE).axes
+        assert ax.get_title(loc="left") == "all runs"
         assert ax.get_lines() == []  # no parabola through runs of different budgets
-        residual_figure(fit)
+        residual_figure(fit, palette=PALETTE)
 
 
 def test_a_fit_that_cannot_tell_phi_still_has_its_iso_flop_curves(tmp_path):
