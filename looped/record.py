@@ -22,6 +22,7 @@ CONFIG_FILE = "config.yaml"
 LOCK_FILE = ".lock"  # held by the process that trains in the run directory
 CHECKPOINT_DIR = "checkpoints"
 LAST_CHECKPOINT = "last.ckpt"
+METRICS_FILE = "metrics.csv"
 
 Status = Literal["running", "complete", "stopped", "diverged"]
 

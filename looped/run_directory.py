@@ -22,13 +22,12 @@ from looped.record import (
     CONFIG_FILE,
     LAST_CHECKPOINT,
     LOCK_FILE,
+    METRICS_FILE,
     RUN_FILE,
     RecordError,
     read_checkpoint,
     read_run_file,
 )
-
-METRICS_FILE = "metrics.csv"
 
 
 class RunDirectory(SaveConfigCallback):

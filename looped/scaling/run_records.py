@@ -58,7 +58,7 @@ def find_records(sources: list[Path]) -> tuple[list[FoundRun], list[Exclusion]]:
         if why is not None:
             excluded.append(Exclusion(_shown(path), why))
         else:
-            by_home.setdefault(_home(path), []).append(FoundRun(record, path))
+            by_home.setdefault(home_of(path), []).append(FoundRun(record, path))
 
     runs: dict[tuple[Any, ...], FoundRun] = {}
     for home in sorted(by_home):
@@ -99,7 +99,7 @@ def _record_files(sources: list[Path]) -> Iterator[Path]:
                     yield Path(folder, name)
 
 
-def _home(path: Path) -> Path:
+def home_of(path: Path) -> Path:
     """The run directory of a file: that of run.json, or the one that holds `checkpoints`.
 
     A checkpoint need not lie directly in either: a metric in its name may have made folders.

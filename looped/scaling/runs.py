@@ -21,7 +21,7 @@ from looped.scaling.run_tables import read_table
 COLUMNS = (
     *("run", "recipe", "recurrences", "n_once", "n_rec", "tokens", "loss"),
     *("budget_flops", "flops_per_token", "width", "n_injection", "seed", "epochs", "quality"),
-    *("convention", "fingerprint", "tokenizer", "control"),
+    *("convention", "fingerprint", "tokenizer", "control", "path"),
 )
 
 TOKENS = " tokens"
@@ -257,6 +257,7 @@ def _row(run: FoundRun) -> dict[str, Any]:
         "fingerprint": data.get("fingerprint"),
         "tokenizer": data.get("tokenizer"),
         "control": control,
+        "path": str(run.path),
     }
 
 

@@ -4,9 +4,8 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from looped.record import Record
+from looped.record import METRICS_FILE, Record
 
-METRICS_FILE = "metrics.csv"
 LOSS_COLUMN = "train_loss"
 TAIL_BYTES = 8192
 
