@@ -10,6 +10,7 @@ SUPERSCRIPTS = str.maketrans(
     "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b",
 )
 TIMES = "\u00d7"
+MINUS = "\u2212"
 
 
 def quantity(value: float) -> str:
@@ -38,3 +39,8 @@ def level_in_words(level: str) -> str:
         return f"{quantity(float(number))} {unit}".rstrip()
     except ValueError:
         return level
+
+
+def signed(value: float, *, digits: int = 3) -> str:
+    """With its sign, a minus being a minus and no hyphen."""
+    return f"{value:+.{digits}f}".replace("-", MINUS)
