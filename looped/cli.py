@@ -5,6 +5,7 @@ A mistake of the user ends here: one line on stderr, exit status 2, no traceback
 
 import argparse
 import importlib
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -26,6 +27,7 @@ COMMANDS = {
     "count": "parameters and FLOPs of a configuration, without training it",
     "sweep": "a grid of runs from one YAML",
     "phi": "runs -> phi, its interval, diagnostics, figures",
+    "report": "runs -> one HTML page to read and send, with its figures",
     "compare": "two recipes -> delta phi with a joint interval",
     "equivalent": "what a looped size is worth: equal-loss and equal-cost plain size",
     "demo": "all of it on this machine's CPU in minutes",
@@ -89,6 +91,7 @@ def parse_arguments(command: str, arguments: Sequence[str]) -> argparse.Namespac
         allow_abbrev=False,
     )
     module.add_arguments(parser)
+    parser.set_defaults(command_line=shlex.join(["looped", command, *arguments]))
     # Intermixed, so that sources may follow options; argparse cannot do that with actions.
     if command in COMMANDS_WITH_ACTIONS:
         return parser.parse_args(arguments)

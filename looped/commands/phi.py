@@ -149,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
     analyses = {
         name: analyse(
             pool.of_recipe(name, match_budgets=arguments.match_budgets),
-            other_runs=_other_plain_runs(pool, name, match_budgets=arguments.match_budgets),
+            other_runs=other_plain_runs(pool, name, match_budgets=arguments.match_budgets),
             estimator=arguments.estimator,
             delta=arguments.delta,
             fix=fix,
@@ -199,7 +199,7 @@ def parse_fix(texts: list[str]) -> dict[str, float]:
 def check_options(arguments: argparse.Namespace) -> None:
     """Refuse options that cannot be met before anything is read, fitted, printed or written.
 
-    For `looped phi`, `looped compare` and `looped equivalent`; each has some of them.
+    For `looped phi`, `report`, `compare` and `equivalent`; each has some of them.
     """
     from looped.scaling.fit import check_delta
     from looped.scaling.intervals import check_resampling
@@ -213,7 +213,7 @@ def check_options(arguments: argparse.Namespace) -> None:
         check_study(arguments.coverage, noise=arguments.noise, workers=arguments.workers)
     elif options.get("noise") is not None:
         raise UserError("--noise is that of a simulation: give --coverage too")
-    check_json(arguments.json)
+    check_json(options.get("json"))
     if options.get("out") is not None:
         check_folder(arguments.out, "--out")
 
@@ -294,7 +294,7 @@ def write_json(target: str, content: object) -> None:
         raise UserError(f"--json {target} cannot be written: {error.strerror}") from error
 
 
-def _other_plain_runs(
+def other_plain_runs(
     pool: "RunPool", name: str, *, match_budgets: bool
 ) -> "dict[str, pd.DataFrame]":
     """The same recipe with the other choice of r = 1 runs, where that makes a difference."""
