@@ -22,6 +22,9 @@ def one_line(message: str, known_names: Iterable[str]) -> str:
     cannot_be_made = re.search(rf"{CANNOT_BE_MADE} '(.+?)':\s*(.+)", message)
     if cannot_be_made:
         return f"{at_key}{cannot_be_made[1]}: {cannot_be_made[2].strip()}"
+    part = re.search(r"NestedArg\(key='([\w.]+)'", message)
+    if key and part:
+        return f"unknown name {key[1]}.{part[1]}{_beside(key[1], known_names)}"
     value = re.search(r"(?:Got|Given) value: (.*?)\s*$", message, re.DOTALL)
     expected = re.findall(r"Expected an? (typing\.\w+\[.*?\]|<class '\w+'>)", message)
     if key and value and expected:
@@ -56,6 +59,13 @@ def _nearest(name: str, known_names: Iterable[str]) -> str:
 
 def _close_to(name: str, others: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name, list(others), n=1, cutoff=0.75)
+
+
+def _beside(name: str, known_names: Iterable[str]) -> str:
+    """Where the parts of a name that has none may be found: `optimizer_args` beside `optimizer`."""
+    others = [known for known in known_names if known.startswith(f"{name}_")]
+    hint = f"; there is {', '.join(others)}" if others else ""
+    return f": {name} is one value without parts{hint}"
 
 
 def _kind(text: str) -> str:

@@ -46,5 +46,18 @@ def test_a_misspelt_section_is_offered_when_its_key_is_unknown_too():
     assert "see --help" in one_line("Key 'trainer.foo' is not expected", known)
 
 
+def test_a_part_of_what_has_none_points_to_what_has():
+    """`--thing.size.unit` reads like a name, and is a mistake for one beside it."""
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(Thing, "thing")
+    with pytest.raises(argparse.ArgumentError) as caught:
+        parser.parse_args(["--thing.size.unit=3"])
+    known = ["thing.size", "thing.size_args", "thing.kind"]
+    assert one_line(str(caught.value), known) == (
+        "unknown name thing.size.unit: thing.size is one value without parts; there is "
+        "thing.size_args"
+    )
+
+
 def test_what_is_not_known_stays_whole_but_in_one_line():
     assert one_line("first\n   second", []) == "first second"

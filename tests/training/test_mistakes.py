@@ -20,6 +20,7 @@ from tests.training.conftest import fit, tree
         (["--model.streams=0"], "streams 0"),
         (["--model.streams=2", "--model.injection=none"], "streams 2 together with injection none"),
         (["--model.recurences=2"], "did you mean model.recurrences?"),
+        (["--model.optimizer.momentum=1"], "there is model.optimizer_args"),
         (["--modle.width=2"], "did you mean model.width?"),
         (["--model.width=wide"], "model.width: got wide, expected a whole number"),
         (["--data.data_dir=nowhere"], "nowhere"),
