@@ -4,7 +4,10 @@ A mistake of the user ends here: one line on stderr, exit status 2, no traceback
 """
 
 import argparse
+import difflib
 import importlib
+import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -37,6 +40,7 @@ COMMANDS_WITH_ACTIONS = {"sweep"}
 
 USER_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
+BROKEN_PIPE_STATUS = 141  # 128 + SIGPIPE, as shells have it
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -44,7 +48,23 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
+        unknown = re.match(r"unrecognized arguments: (--[^\s=]+)", message)
+        if unknown:
+            nearest = difflib.get_close_matches(unknown[1], _options(self), n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"see {self.prog} --help"
+            raise UserError(f"unknown option {unknown[1]}: {hint}")
         raise UserError(f"{message} (see {self.prog} --help)")
+
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    """Options of a parser and of its actions."""
+    names: list[str] = []
+    for action in parser._actions:
+        names += action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for actions_parser in action.choices.values():
+                names += _options(actions_parser)
+    return names
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +72,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments[0] if arguments else "--help"
     try:
-        return _run(command, arguments[1:])
+        status = _run(command, arguments[1:])
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader of `looped ... | head` has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what Python flushes when it ends
+        return BROKEN_PIPE_STATUS
     except UserError as error:
         name = f"looped {command}" if command in COMMANDS | TRAINING_COMMANDS else "looped"
         print(f"{name}: error: {error}", file=sys.stderr)
@@ -111,8 +136,6 @@ def _overview() -> str:
 
 
 def _unknown(command: str) -> str:
-    import difflib
-
     names = list(TRAINING_COMMANDS | COMMANDS)
     nearest = difflib.get_close_matches(command, names, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else f"choose {', '.join(names)}"

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from looped import cli
 
 
@@ -31,3 +33,33 @@ def test_an_unknown_command_offers_the_nearest():
     assert done.returncode == 2
     assert done.stderr == "looped: error: unknown command 'ph': did you mean phi?\n"
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["count", "--model.recurences", "3"], "did you mean --model.recurrences?"),
+        (["phi", "--resample=3"], "unknown option --resample: did you mean --resamples?"),
+        (["sweep", "plan", "grid.yaml", "--timeing"], "did you mean --timing?"),
+        (["sweep", "run", "grid.yaml", "--retyr"], "did you mean --retry?"),
+        (["phi", "--xyzzy"], "unknown option --xyzzy: see looped phi --help"),
+    ],
+)
+def test_an_unknown_option_offers_the_nearest(arguments, words, capsys):
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    """`looped --help | head -0`: no traceback, and the status that shells know."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "looped.cli", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == 141

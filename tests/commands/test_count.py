@@ -65,7 +65,7 @@ def test_it_prints_a_table_and_writes_a_file(tmp_path, capsys):
             ["--model.width", "64", "--model.num_heads", "4", "--model.injection", "x"],
             "model.injection: got x, expected linear, additive, none or null",
         ),
-        (["--model.widht", "30"], "unrecognized arguments: --model.widht"),
+        (["--model.widht", "30"], "did you mean --model.width?"),
         (["--config", "missing.yaml"], "missing.yaml: No such file"),
     ],
 )
