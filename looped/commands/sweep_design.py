@@ -10,6 +10,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Design, print the grid as YAML and what further runs would buy."""
     from looped.scaling.prior import PUBLISHED, read_prior
     from looped.sweeps.base import read_base
+    from looped.sweeps.data_rows import train_rows_of
     from looped.sweeps.design import as_yaml, design_grid
     from looped.sweeps.doubts import beyond_the_law
     from looped.sweeps.grid import read_grid
@@ -21,17 +22,19 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.like.exists():
         raise UserError(f"--like {arguments.like} does not exist: name a grid YAML of your setting")
     like = read_grid(arguments.like)
+    base = read_base(like.base)
     prior = PUBLISHED
     if arguments.law is not None:
         prior = read_prior(arguments.law, recipe=next(iter(like.recipes)))
     proposal = design_grid(
         like,
-        read_base(like.base),
+        base,
         budget=arguments.budget,
         num_runs=arguments.runs,
         prior=prior,
         budgets=_numbers("--budgets", arguments.budgets),
         widths=[int(width) for width in _numbers("--widths", arguments.widths) or ()] or None,
+        train_rows=train_rows_of(base),
         at_least=arguments.at_least,
         further=arguments.further,
     )

@@ -1,8 +1,9 @@
 """Which grid to train: candidate runs around the predicted optimum, chosen for the error of phi.
 
 Candidates are every (budget, recurrence count, width) whose width lies within a factor of the
-predicted best one, so that neither the law nor the training rule is stretched, and the chosen ones
-come back as a grid YAML (widths of each recurrence count).
+predicted best one, so that neither the law nor the training rule is stretched, and whose tokens the
+data holds, since the law assumes fresh ones. The chosen ones come back as a grid YAML (widths of
+each recurrence count).
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from looped.scaling.exchange import Candidates, choose, next_run, phi_variance
 from looped.scaling.expected_error import derivatives
 from looped.scaling.prior import Prior
 from looped.sweeps.base import Base
-from looped.sweeps.doubts import best_width
+from looped.sweeps.doubts import best_width, epochs
 from looped.sweeps.grid import Grid
 from looped.sweeps.plan import PLAIN_RECIPE, PlannedRun, plan_runs
 from looped.sweeps.points import points
@@ -75,6 +76,7 @@ def design_grid(
     prior: Prior,
     budgets: Sequence[float] | None = None,
     widths: Sequence[int] | None = None,
+    train_rows: int | None = None,
     at_least: int = 2,
     further: int = 5,
 ) -> Proposal:
@@ -88,6 +90,7 @@ def design_grid(
         prior: law and noise to plan with.
         budgets: training FLOPs that a run may have; null = a ladder around the average.
         widths: that a run may have; null = multiples of the head dimension near the best.
+        train_rows: rows of the data, of which no run may need more; null when it is not there.
         at_least: runs of each recurrence count: two points say nothing about a power law.
         further: how many further runs to look at.
 
@@ -95,12 +98,18 @@ def design_grid(
         UserError: no candidates, too few, or too expensive.
     """
     offered = candidate_runs(
-        like, base, budgets=budgets or _ladder(budget, num_runs), prior=prior, widths=widths
+        like,
+        base,
+        budgets=budgets or _ladder(budget, num_runs),
+        prior=prior,
+        widths=widths,
+        train_rows=train_rows,
     )
     if not offered:
         raise UserError(
-            "no run fits: every candidate has fewer optimizer steps than min_steps or needs "
-            "another width; raise --budget or offer other --budgets and --widths"
+            "no run fits: every candidate has fewer optimizer steps than min_steps, needs another "
+            "width or would see its data more than once; raise --budget, offer other --budgets and "
+            "--widths, or prepare more text"
         )
     table = points(offered)
     candidates = Candidates(
@@ -133,6 +142,7 @@ def candidate_runs(
     budgets: Sequence[float],
     prior: Prior,
     widths: Sequence[int] | None = None,
+    train_rows: int | None = None,
 ) -> list[PlannedRun]:
     """Every possible run of one seed, of the first recipe that the grid names.
 
@@ -142,6 +152,7 @@ def candidate_runs(
         budgets: training FLOPs that a run may have.
         prior: predicts the best width of each budget and recurrence count.
         widths: that a run may have, near the best or not; null as of `design_grid`.
+        train_rows: as of `design_grid`.
     """
     recipe = next(iter(like.recipes))
     one = replace(
@@ -157,7 +168,11 @@ def candidate_runs(
                     runs += plan_runs(replace(cell, budgets={budget: (width,)}), base)
                 except UserError:  # below one step: no candidate
                     continue
-    return [run for run in runs if run.plan.steps >= like.min_steps]
+    return [
+        run
+        for run in runs
+        if run.plan.steps >= like.min_steps and (epochs(run, train_rows) or 0.0) <= 1
+    ]
 
 
 def as_yaml(proposal: Proposal, like: Grid) -> str:

@@ -14,6 +14,7 @@ from looped.scaling.prior import PUBLISHED
 from looped.sweeps.grid import read_grid
 from looped.sweeps.plan import plan_sweep
 from looped.sweeps.points import points
+from tests.conftest import SEQ_LEN
 
 ROOT = Path(__file__).parents[2]
 PAPER = "configs/sweeps/paper.yaml"
@@ -94,6 +95,22 @@ def test_the_demos_setting_as_text(capsys):
     assert "# expected standard error of phi" in out
     assert "give --law a fit" in out
     assert set(yaml.safe_load(out)) >= {"base", "out", "recurrences", "budgets"}
+
+
+def test_no_proposed_run_sees_its_data_twice(capsys, write_grid, prepared):
+    """The law assumes fresh tokens; where the data is not there, nothing is known of it."""
+    rows = json.loads((prepared / "data.json").read_text())["train"]["rows"]
+    tokens = rows * SEQ_LEN
+
+    def most(base_changes):
+        like = write_grid(base_changes)
+        budgets = ",".join(f"{10**exponent}" for exponent in range(7, 11))
+        arguments = [f"--like={like}", "--budget=1e12", "--runs=9", f"--budgets={budgets}"]
+        assert main(["sweep", "design", *arguments, "--widths=8,16,24", "--json=-"]) == 0
+        return max(run["tokens"] for run in json.loads(capsys.readouterr().out)["runs"])
+
+    assert most({}) <= tokens
+    assert most({"data": {"data_dir": "nowhere", "batch_size": 4}}) > tokens
 
 
 @pytest.mark.parametrize(
