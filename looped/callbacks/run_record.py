@@ -13,7 +13,6 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities import rank_zero_info
 from typing_extensions import override
 
-from looped import __version__
 from looped.callbacks.compute import Compute
 from looped.callbacks.divergence import Divergence
 from looped.callbacks.horizon import Horizon
@@ -23,6 +22,7 @@ from looped.errors import UserError
 from looped.measured_model import measured_model
 from looped.optimizers.recipe import group_table
 from looped.record import CHECKPOINT_KEY, Record, Status
+from looped.source_version import source_version
 
 LIBRARIES = ("torch", "lightning", "litdata", "torchmetrics")
 
@@ -173,5 +173,5 @@ class RunRecord(Callback):
 
 @cache
 def _versions() -> dict[str, str]:
-    known = {"looped": __version__, "python": platform.python_version()}
+    known = {"looped": source_version(), "python": platform.python_version()}
     return known | {name: importlib.metadata.version(name) for name in LIBRARIES}

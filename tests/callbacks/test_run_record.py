@@ -7,6 +7,7 @@ from lightning.pytorch import Callback
 from looped.callbacks.run_record import RunRecord
 from looped.errors import UserError
 from looped.record import read_checkpoint, read_run_file
+from looped.source_version import source_version
 from tests.callbacks.conftest import SEQ_LEN, RaiseAt
 
 
@@ -42,6 +43,7 @@ def test_a_complete_run_leaves_one_record_in_both_places(run):
     assert sum(row["parameters"] for row in record.optimizer) == record.params["total"]
     assert record.data["fingerprint"] == "made up"
     assert record.versions["torch"].split("+")[0] == torch.__version__.split("+")[0]
+    assert record.versions["looped"] == source_version()
 
 
 def test_an_exception_leaves_what_was_measured(run):
