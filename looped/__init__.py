@@ -7,6 +7,7 @@ The package is a house with the ground floor first; a room uses only what lies b
     datamodules              text -> tokens -> batches (litdata)
     callbacks                the measurement during training (Lightning)
     scaling                  records -> phi (numpy, scipy, lmfit; neither torch nor Lightning)
+    report                   phi and its figures -> one HTML page
     sweeps                   a grid of runs from one YAML
     training, cli            one run; the command line
 """

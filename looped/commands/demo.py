@@ -1,4 +1,4 @@
-"""All of it on this machine's CPU: text, a grid of looped transformers, phi with its interval.
+"""All of it on this machine's CPU: text, a grid of looped transformers, phi, a page of figures.
 
 Run it in the project's directory: it uses configs/sweeps/demo.yaml. Interrupted, it goes on where
 it was when called again.
@@ -47,11 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
         status = cli.main(["sweep", "run", str(GRID), f"--jobs={arguments.jobs}"])
     if status == 0:
         _say("3/3  phi, from the directories the runs left behind")
-        report = grid.out / REPORT_DIR
-        status = cli.main(["phi", str(grid.out), *PHI_OPTIONS, f"--out={report}"])
+        status = cli.main(["phi", str(grid.out), *PHI_OPTIONS])
     if status == 0:
-        _say(f"\n{EXPLANATION}")
-        _say(f"\nFigures: {report}. Took {(time.monotonic() - started) / 60:.1f} minutes.")
+        _say(f"\n{EXPLANATION}\n")
+        status = cli.main(["report", str(grid.out), *PHI_OPTIONS, f"--out={grid.out / REPORT_DIR}"])
+    if status == 0:
+        _say(f"\nTook {(time.monotonic() - started) / 60:.1f} minutes.")
     return status
 
 
