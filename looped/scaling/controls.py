@@ -1,39 +1,25 @@
-"""Controls: runs that isolate the price of sharing or of the wiring, kept apart from the loop.
+"""What looped runs are measured against: plain runs, or a control in place of r = 1.
 
-unshared    a looped model in which every pass has blocks of its own: the same wiring, norms and
-            compute, nothing shared. For the law it is one pass of unique blocks: N_rec counts every
-            copy, and r = 1.
-injected    a plain model (r = 1) with an injection or streams: the plain stack plus the wiring.
-
-Taken for looped or plain runs they would move phi by exactly what they are meant to separate. They
-are fitted only when asked for, in place of r = 1.
+Taken for looped or plain runs, controls (`looped/controls.py`) would move phi by exactly what they
+are meant to separate: they are fitted only when asked for. For the law an unshared run is one pass
+of unique blocks: N_rec counts every copy, and r = 1.
 """
 
 from typing import Literal, get_args
 
 import pandas as pd
 
+from looped.controls import CONTROLS
 from looped.errors import UserError
-from looped.record import Record
 from looped.scaling.exclusion import Exclusion
 
 Reference = Literal["plain", "unshared", "injected"]
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
-CONTROLS: tuple[Reference, ...] = REFERENCES[1:]
 
 WHAT = {
     "unshared": "unshared blocks",
     "injected": "wiring without a loop",
 }
-
-
-def control_of(record: Record) -> str | None:
-    """Which control a run is; null for a looped or a plain one."""
-    model = record.model
-    if model["recurrences"] > 1:
-        return "unshared" if model.get("shared") is False else None
-    wired = model.get("injection") not in (None, "none") or model.get("streams") not in (None, 1)
-    return "injected" if wired else None
 
 
 def choose_reference(

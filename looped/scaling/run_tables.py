@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from looped.controls import CONTROLS
 from looped.errors import UserError
-from looped.scaling.controls import CONTROLS
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.points import RANGES, shorten, why_unfit
 

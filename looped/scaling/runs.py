@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from looped.controls import control_of
 from looped.errors import UserError
 from looped.record import RUN_FILE, Record
-from looped.scaling.controls import Reference, choose_reference, control_of, control_recipes
+from looped.scaling.controls import Reference, choose_reference, control_recipes
 from looped.scaling.exclusion import Exclusion
 from looped.scaling.points import is_number, shorten, why_unfit
 from looped.scaling.run_records import CHECKPOINT_SUFFIX, FoundRun, find_records
-from looped.scaling.run_tables import read_table
+from looped.scaling.run_tables import DEFAULT_RECIPE, read_table
 
 COLUMNS = (
     *("run", "recipe", "recurrences", "n_once", "n_rec", "tokens", "loss"),
@@ -82,7 +83,7 @@ class RunPool:
         """The runs with which a recipe is fitted: its own, and plain ones to compare with.
 
         A recipe without r = 1 runs of its own takes those of its controls, where they are the
-        reference, or shares those of all others.
+        reference, else the baseline's controls, else it shares those of all others.
 
         Args:
             recipe: its name.
@@ -99,8 +100,11 @@ class RunPool:
         plain = own[own["recurrences"] == 1]
         if plain.empty:
             plain = self.table[self.table["recurrences"] == 1]
-            controls = plain["recipe"].isin(control_recipes(recipe))
-            plain = plain[controls] if controls.any() else plain
+            for owner in (recipe, DEFAULT_RECIPE):
+                controls = plain["recipe"].isin(control_recipes(owner))
+                if controls.any():
+                    plain = plain[controls]
+                    break
             if match_budgets and len(looped):
                 plain = plain[plain["level"].isin(set(looped["level"]))]
         return pd.concat([plain, looped]).sort_index()
@@ -236,7 +240,7 @@ def _row(run: FoundRun) -> dict[str, Any]:
     record = run.record
     data = record.data or {}
     recurrences = record.model["recurrences"]
-    control = control_of(record)
+    control = control_of(record.model)
     losses = [v.loss for v in record.validation if v.recurrences == recurrences]
     return {
         "run": record.run,

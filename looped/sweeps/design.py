@@ -17,9 +17,10 @@ from looped.scaling.exchange import Candidates, choose, next_run, phi_variance
 from looped.scaling.expected_error import derivatives
 from looped.scaling.prior import Prior
 from looped.sweeps.base import Base
+from looped.sweeps.cells import PLAIN_RECIPE
 from looped.sweeps.doubts import best_width, epochs
 from looped.sweeps.grid import Grid
-from looped.sweeps.plan import PLAIN_RECIPE, PlannedRun, plan_runs
+from looped.sweeps.plan import PlannedRun, plan_runs
 from looped.sweeps.points import points
 
 WIDTH_FACTOR = 2.0

@@ -39,7 +39,17 @@ def doubts(runs: Sequence[PlannedRun], prior: Prior, *, train_rows: int | None) 
             f"{len(repeated)} of {len(runs)} runs see their data more than once, {run.name} "
             f"{most:.1f} times: the law assumes fresh tokens, so prepare more text"
         )
+    half_trained = [run for run in runs if run.control == "unshared" and _truncated(run)]
+    if half_trained:
+        lines.append(
+            f"{half_trained[0].name} and {len(half_trained) - 1} more: truncation leaves the "
+            "blocks of the first r - k passes at their initial values, where nothing is shared"
+        )
     return lines + beyond_the_law(runs, prior) + _beside_the_optimum(runs, prior)
+
+
+def _truncated(run: PlannedRun) -> bool:
+    return run.architecture.gradient_passes < run.architecture.recurrences
 
 
 def epochs(run: PlannedRun, train_rows: int | None) -> float | None:
@@ -104,7 +114,8 @@ def beyond_the_law(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
 def _beside_the_optimum(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
     cells: dict[tuple[str, float, int], list[PlannedRun]] = {}
     for run in runs:
-        if run.horizon[0] == "budget_flops":  # at a given number of tokens wider is always better
+        # At a given number of tokens wider is always better; a control has the widths of its cell.
+        if run.horizon[0] == "budget_flops" and run.control is None:
             key = (run.recipe, run.horizon[1], run.architecture.recurrences)
             cells.setdefault(key, []).append(run)
     lines = []

@@ -10,6 +10,7 @@ recurrences: [1, 2, 4, 8]
 tokens: {3e5: [16, 32, 48]}        tokens: widths     or     budgets: {1e12: [32, 48]}  (FLOPs)
                                    widths of each r:  {1e12: {1: [32, 48], 8: [64]}}
 recipes: {baseline: {}, truncated: {truncation_depth: half}}
+controls: [unshared, injected]     runs beside the cells: docs/beyond-phi.md; left out: none
 seeds: [0]
 min_steps: 50                      a run of fewer optimizer steps is refused as a mistake
 """
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from looped.controls import CONTROLS
 from looped.errors import UserError
 from looped.model_arguments import refuse_unknown
 from looped.parser_errors import one_line
@@ -46,6 +48,7 @@ class Grid:
         budgets: training FLOPs -> widths, of all recurrence counts or of each its own.
         tokens: training tokens -> widths; exactly one of the two is given.
         recipes: name -> `model` arguments that make the recipe; r = 1 is run once for all.
+        controls: which controls are run beside the cells (`looped/sweeps/cells.py`).
         seeds: one run per seed.
         min_steps: fewest optimizer steps of a run.
     """
@@ -60,6 +63,7 @@ class Grid:
     budgets: dict[float, Widths] = field(default_factory=dict)
     tokens: dict[float, Widths] = field(default_factory=dict)
     recipes: dict[str, dict[str, Any]] = field(default_factory=lambda: {"baseline": {}})
+    controls: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
     min_steps: int = 50
 
@@ -124,6 +128,8 @@ def make_grid(content: dict[str, Any]) -> Grid:
             values[name] = _widths_by_horizon(name, content[name], values["recurrences"])
     if "recipes" in content:
         values["recipes"] = _recipes(content["recipes"])
+    if "controls" in content:
+        values["controls"] = _controls(content["controls"], values["recurrences"])
     return Grid(**values)
 
 
@@ -140,6 +146,19 @@ def _list(name: str, value: Any) -> tuple[int, ...]:
     if len(set(numbers)) < len(numbers):
         raise UserError(f"{name}: {value} names one value twice")
     return numbers
+
+
+def _controls(value: Any, recurrences: tuple[int, ...]) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise UserError(f"controls: {value!r} is not a list of {', '.join(CONTROLS)}")
+    for control in value:
+        if control not in CONTROLS:
+            raise UserError(f"controls: {control!r} is unknown: choose {', '.join(CONTROLS)}")
+    if "injected" in value and 1 not in recurrences:
+        raise UserError("controls: injected stands in cells of r = 1: add 1 to recurrences")
+    if "unshared" in value and max(recurrences) == 1:
+        raise UserError("controls: unshared stands in cells of r > 1: add one to recurrences")
+    return tuple(dict.fromkeys(value))
 
 
 def _widths_by_horizon(name: str, value: Any, recurrences: tuple[int, ...]) -> dict[float, Widths]:

@@ -1,22 +1,19 @@
 """From a grid to its runs: one architecture, one horizon and one `looped fit` line each."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from looped.architecture import Architecture
+from looped.controls import control_of
 from looped.errors import UserError
 from looped.model_arguments import architecture_of
 from looped.sweeps.base import Base, read_base
-from looped.sweeps.grid import HALF, Grid
+from looped.sweeps.cells import recipes_of_cell
+from looped.sweeps.grid import Grid
 from looped.training_plan import TrainingPlan, plan_training
 
 HORIZONS = ("budget_flops", "tokens", "steps", "tokens_per_parameter")
-
-PLAIN_RECIPE = "baseline"
-"""The recipe of every r = 1 run: without a loop there is nothing in which recipes could differ, so
-they share these runs, also with other grids of the same directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +41,11 @@ class PlannedRun:
     seed: int
     model: dict[str, Any]
     base: Base
+
+    @property
+    def control(self) -> str | None:
+        """Which control the run is; null for a looped or a plain one."""
+        return control_of(self.architecture.as_record())
 
     @property
     def fit_arguments(self) -> list[str]:
@@ -80,24 +82,33 @@ def plan_sweep(grid: Grid) -> list[PlannedRun]:
 
 def plan_runs(grid: Grid, base: Base) -> list[PlannedRun]:
     """As `plan_sweep`, with the base configuration at hand."""
+    recipes = {r: recipes_of_cell(grid, base, r) for r in grid.recurrences}
     return [
         _planned_run(grid, base, horizon=horizon, seed=seed, width=width, r=r, recipe=recipe)
         for horizon in sorted(grid.horizons[1])
         for seed in grid.seeds
         for width, recurrences in grid.recurrences_by_width(horizon).items()
         for r in recurrences
-        for recipe in ([PLAIN_RECIPE] if r == 1 else grid.recipes)
+        for recipe in recipes[r].items()
     ]
 
 
 def _planned_run(
-    grid: Grid, base: Base, *, horizon: float, seed: int, width: int, r: int, recipe: str
+    grid: Grid,
+    base: Base,
+    *,
+    horizon: float,
+    seed: int,
+    width: int,
+    r: int,
+    recipe: tuple[str, dict[str, Any]],
 ) -> PlannedRun:
     horizon_name = grid.horizons[0]
     label = "C" if horizon_name == "budget_flops" else "D"
-    name = f"{recipe}-r{r}-d{width}-{label}{_short(horizon)}-s{seed}"
+    recipe_name, special = recipe
+    name = f"{recipe_name}-r{r}-d{width}-{label}{_short(horizon)}-s{seed}"
     try:
-        model = _model_arguments(grid, base, recipe=recipe, recurrences=r, width=width)
+        model = _layout(grid, base, recurrences=r, width=width) | special
         architecture = architecture_of(base.model | model)
         plan = _training_plan(grid, base, architecture=architecture, horizon=horizon)
     except UserError as error:
@@ -105,7 +116,7 @@ def _planned_run(
     return PlannedRun(
         name=name,
         directory=grid.out / name,
-        recipe=recipe,
+        recipe=recipe_name,
         architecture=architecture,
         horizon=(horizon_name, horizon),
         plan=plan,
@@ -115,9 +126,7 @@ def _planned_run(
     )
 
 
-def _model_arguments(
-    grid: Grid, base: Base, *, recipe: str, recurrences: int, width: int
-) -> dict[str, Any]:
+def _layout(grid: Grid, base: Base, *, recurrences: int, width: int) -> dict[str, Any]:
     looping = grid.effective_depth - grid.prelude_layers - grid.coda_layers
     if looping < recurrences or looping % recurrences:
         raise UserError(
@@ -132,9 +141,6 @@ def _model_arguments(
         raise UserError(
             f"width {width} is not divisible by head_dim {head_dim}: choose a multiple of it"
         )
-    special = {} if recurrences == 1 else dict(grid.recipes[recipe])
-    if special.get("truncation_depth") == HALF:
-        special["truncation_depth"] = math.ceil(recurrences / 2)
     return {
         "width": width,
         "num_heads": width // head_dim,
@@ -142,7 +148,7 @@ def _model_arguments(
         "recurrent_layers": looping // recurrences,
         "coda_layers": grid.coda_layers,
         "recurrences": recurrences,
-    } | special
+    }
 
 
 def _training_plan(

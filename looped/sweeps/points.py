@@ -6,7 +6,8 @@ import pandas as pd
 
 from looped.scaling.expected_error import ExpectedError, expected_error
 from looped.scaling.prior import Prior
-from looped.sweeps.plan import PLAIN_RECIPE, PlannedRun
+from looped.sweeps.cells import PLAIN_RECIPE
+from looped.sweeps.plan import PlannedRun
 
 
 def points(runs: Sequence[PlannedRun]) -> pd.DataFrame:
@@ -27,9 +28,13 @@ def points(runs: Sequence[PlannedRun]) -> pd.DataFrame:
 
 
 def by_recipe(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
-    """The runs with which each recipe is fitted: its own looped ones and the r = 1 runs of all."""
-    plain = [run for run in runs if run.architecture.recurrences == 1]
-    looped = [run for run in runs if run.architecture.recurrences > 1]
+    """The runs with which each recipe is fitted: its own looped ones and the r = 1 runs of all.
+
+    Controls are left aside, as `looped phi` does.
+    """
+    fitted = [run for run in runs if run.control is None]
+    plain = [run for run in fitted if run.architecture.recurrences == 1]
+    looped = [run for run in fitted if run.architecture.recurrences > 1]
     names = dict.fromkeys(run.recipe for run in looped) or {PLAIN_RECIPE: None}
     return {name: plain + [run for run in looped if run.recipe == name] for name in names}
 

@@ -18,9 +18,10 @@ import yaml
 from looped.atomic_write import write_atomically
 from looped.errors import UserError
 from looped.sweeps.base import make_base
+from looped.sweeps.cells import PLAIN_RECIPE
 from looped.sweeps.grid import make_grid
 from looped.sweeps.locks import sweep_lock
-from looped.sweeps.plan import PLAIN_RECIPE, PlannedRun, plan_runs
+from looped.sweeps.plan import PlannedRun, plan_runs
 from looped.sweeps.status import has_begun
 from looped.yaml_mapping import read_mapping
 

@@ -95,16 +95,20 @@ def test_one_pass_without_sharing_is_a_plain_run(tmp_path):
 
 
 def test_a_recipe_takes_its_own_control(tmp_path):
-    """Two recipes, two controls: each is measured against the one that bears its name."""
+    """Each is measured against the control that bears its name, else against the baseline's."""
     looped = pd.DataFrame(ROWS).query("recipe == 'baseline' and recurrences > 1").iloc[:3]
     table = pd.concat(
         looped.assign(recipe=name, control="unshared" if name.endswith("-unshared") else "")
-        for name in ("new", "old", "new-unshared", "other-unshared")
+        for name in ("new", "old", "new-unshared", "baseline-unshared", "other-unshared")
     )
     table.to_csv(tmp_path / "runs.csv", index=False)
     pool = read_runs(tmp_path / "runs.csv", reference="unshared")
     assert set(pool.of_recipe("new")["recipe"]) == {"new", "new-unshared"}
-    assert set(pool.of_recipe("old")["recipe"]) == {"old", "new-unshared", "other-unshared"}
+    assert set(pool.of_recipe("old")["recipe"]) == {"old", "baseline-unshared"}
+    pool.table.loc[pool.table["recipe"] == "baseline-unshared", "recipe"] = "mine"
+    assert set(pool.of_recipe("old")["recipe"]) == {
+        *("old", "new-unshared", "mine", "other-unshared")
+    }
 
 
 def test_the_reference_decides_what_phi_holds(table):

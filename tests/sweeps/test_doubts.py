@@ -93,3 +93,16 @@ def test_devices_left_to_lightning(write_grid):
     """Tokens per step, and with them the steps, depend on a number that planning cannot know."""
     runs = plan_sweep(read_grid(write_grid({"trainer": {"devices": "auto"}})))
     assert "leaves trainer.devices to Lightning" in doubts(runs, PUBLISHED, train_rows=None)[0]
+
+
+def test_a_truncated_control_is_doubtful(paper):
+    """Blocks of passes without gradient are never trained where each pass has its own."""
+    recipes = {"cut": {"truncation_depth": "half"}}
+    grid = replace(paper, recipes=recipes, controls=("unshared", "injected"))
+    runs = plan_sweep(grid)
+    (line,) = [
+        line for line in doubts(runs, PUBLISHED, train_rows=None) if "initial values" in line
+    ]
+    assert line.startswith("cut-unshared-r2-d384-C4.64e17-s0 and 86 more: truncation leaves")
+    sound = plan_sweep(replace(paper, controls=("unshared",)))
+    assert not any("initial" in line for line in doubts(sound, PUBLISHED, train_rows=None))
