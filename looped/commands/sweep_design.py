@@ -10,7 +10,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Design, print the grid as YAML and what further runs would buy."""
     from looped.scaling.prior import PUBLISHED, read_prior
     from looped.sweeps.base import read_base
-    from looped.sweeps.data_rows import train_rows_of
+    from looped.sweeps.data import data_of
     from looped.sweeps.design import as_yaml, design_grid
     from looped.sweeps.doubts import beyond_the_law
     from looped.sweeps.grid import read_grid
@@ -23,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--like {arguments.like} does not exist: name a grid YAML of your setting")
     like = read_grid(arguments.like)
     base = read_base(like.base)
+    data = data_of(base)
     prior = PUBLISHED
     if arguments.law is not None:
         prior = read_prior(arguments.law, recipe=next(iter(like.recipes)))
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         prior=prior,
         budgets=_numbers("--budgets", arguments.budgets),
         widths=[int(width) for width in _numbers("--widths", arguments.widths) or ()] or None,
-        train_rows=train_rows_of(base),
+        train_rows=None if data is None else data.train.rows,
         at_least=arguments.at_least,
         further=arguments.further,
     )

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     prior = PUBLISHED
     if arguments.law is not None:
         prior = read_prior(arguments.law, recipe=next(iter(grid.recipes)))
-    data = data_of(runs)
+    data = data_of(runs[0].base, runs=runs)
     rows = None if data is None else data.train.rows
     statuses = [status_of(run.directory) for run in runs]
     expected = expected_errors(runs, prior)

@@ -4,16 +4,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from looped.errors import UserError
+from looped.sweeps.base import Base
 from looped.sweeps.plan import PlannedRun
 
 if TYPE_CHECKING:
     from looped.datamodules.prepared_data import PreparedData
 
 
-def data_of(runs: Sequence[PlannedRun]) -> "PreparedData | None":
+def data_of(base: Base, *, runs: Sequence[PlannedRun] = ()) -> "PreparedData | None":
     """What the prepared data of a sweep says of itself; null when there is none yet.
 
     A plan may come before its data, and be made where an object store is out of reach.
+
+    Args:
+        base: of the sweep; names the data.
+        runs: whose models the data must fit.
 
     Raises:
         UserError: the data is there, but damaged or of another vocabulary or row length.
@@ -21,7 +26,6 @@ def data_of(runs: Sequence[PlannedRun]) -> "PreparedData | None":
     from looped.datamodules.directory import Directory
     from looped.datamodules.prepared_data import read_prepared
 
-    base = runs[0].base
     if base.data_dir is None:
         return None
     try:
@@ -29,7 +33,7 @@ def data_of(runs: Sequence[PlannedRun]) -> "PreparedData | None":
             return None
     except (UserError, OSError):
         return None
-    shapes = {(run.architecture.seq_len, run.architecture.vocab_size) for run in runs}
-    for seq_len, vocab_size in sorted(shapes):
-        data = read_prepared(base.data_dir, seq_len=seq_len, vocab_size=vocab_size)
-    return data
+    models = [run.architecture for run in runs]
+    for seq_len, vocab_size in sorted({(model.seq_len, model.vocab_size) for model in models}):
+        read_prepared(base.data_dir, seq_len=seq_len, vocab_size=vocab_size)
+    return read_prepared(base.data_dir)

@@ -63,7 +63,7 @@ def estimated_seconds(runs: Sequence[PlannedRun], *, jobs: int) -> list[float]:
         UserError: the runs cannot be tried here: no data, no such device, too slow.
     """
     timing = measure(runs, jobs=jobs)
-    data = data_of(runs)
+    data = data_of(runs[0].base, runs=runs)
     val_rows = None if data is None else data.val.rows
     return [timing.run_s(run, val_rows=val_rows) for run in runs]
 
