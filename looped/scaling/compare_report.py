@@ -35,6 +35,7 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
                 f"warning: {result.failed} of {result.resamples} resamples failed and were left out"
             )
     lines += _beyond_phi(result, first, second)
+    lines += _against_the_plain_law(result)
     if result.loss_difference is not None:
         parts = ", ".join(f"r = {r}: {v:+.4f}" for r, v in result.loss_by_recurrence.items())
         lines.append(
@@ -110,6 +111,17 @@ def _beyond_phi(result: Comparison, first: str, second: str) -> list[str]:
             worths.append(f"r = {r}: x {r**difference.value:.2f} {_ends(ends, 2, sign='')}")
         lines.append(f"worth in {second} over {first}: {'   '.join(worths)}")
     return lines
+
+
+def _against_the_plain_law(result: Comparison) -> list[str]:
+    """The tests that the plain law holds in both recipes: the more cautious p of each."""
+    tests = []
+    for form, law in result.laws.items():
+        known = [p for p in (law.p, law.p_cells_plain) if p is not None]
+        if known:
+            aicc = "" if law.delta_aicc is None else f" (delta AICc {law.delta_aicc:+.1f})"
+            tests.append(f"p = {max(known):.2g}{aicc} against {form}")
+    return [f"plain law in both recipes: {', '.join(tests)}"] if tests else []
 
 
 def _by_law(result: Comparison) -> list[str]:

@@ -39,6 +39,7 @@ def test_the_published_recipes_in_words(capsys, tmp_path):
     assert content["verdict"] in ("better", "worse", "not distinguishable")
     assert "delta offset = +0.0185  [+0.0056, +0.0315]  (95 % both together, joint" in out
     assert "r = 2: x 0.68 [0.59, 0.77]" in out
+    assert "p = 0.00023 (delta AICc +108.2) against offset, p = 1.2e-05" in out
     assert "verdict: being looped costs more in truncated, what a recurrence is worth is not" in out
     assert "depends on the law: plain not distinguishable (-0.073), offset better (+0.216)" in out
     assert content["pair"]["moved"] == ["being looped"]
