@@ -1,4 +1,4 @@
-"""One self-contained HTML file from analyses, figures and tables; the templates lie in page/."""
+"""One self-contained HTML file from analyses, figures and tables, by what lies in template/."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from looped.report.answer import Answer
 from looped.report.curves import TrainedRun, read_trained_run
 from looped.report.explorer import explorer_data
 from looped.report.origin import origin
-from looped.report.pictures import FOLDER, element_name, make_picture, recipe_pictures
+from looped.report.pictures import FOLDER, make_picture, recipe_pictures
 from looped.report.recipes_figure import recipes_figure
 from looped.report.side_by_side import PHI, SideBySide
 from looped.report.tables import recurrence_rows, runs_table
@@ -94,7 +94,7 @@ def write_page(
             warnings=_warnings(pool, analyses),
             explorer=explorer_data(analyses, palette=palette),
             side_by_side=compared,
-            worth=_worth(analyses, out=out),
+            worth=_worth(analyses, palette=palette, out=out),
             sections=sections,
             table=runs_table(pool.table, analyses),
             excluded=pool.excluded,
@@ -120,7 +120,7 @@ def refuse_foreign(page: Path) -> None:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("looped.report", "page"),
+        loader=PackageLoader("looped.report", "template"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -139,7 +139,7 @@ def typeset(text: str) -> Markup:
 
 def _verbatim(name: str) -> Markup:
     """A file that stands in the page as it is."""
-    return Markup((Path(__file__).parent / "page" / name).read_text(encoding="utf-8"))
+    return Markup((Path(__file__).parent / "template" / name).read_text(encoding="utf-8"))
 
 
 def _percent(analyses: Mapping[str, Analysis]) -> str:
@@ -175,7 +175,7 @@ def _section(
     kinds = {is_budget(level) for level in levels}
     return {
         "name": name,
-        "element": f"recipe-{element_name(stem)}",
+        "element": f"recipe-{stem}",
         "levels": "budgets" if True in kinds else "tokens" if kinds else "none",
         "percent": _percent({name: analysis}),
         "figures": _figures(analysis),
@@ -208,12 +208,14 @@ def _figures(analysis: Analysis) -> list[list[tuple[str, str]]]:
     return [found, law]
 
 
-def _worth(analyses: Mapping[str, Analysis], *, out: Path) -> dict[str, Any] | None:
+def _worth(
+    analyses: Mapping[str, Analysis], *, palette: Palette, out: Path
+) -> dict[str, Any] | None:
     """What each recurrence count is worth without the power law; null where no recipe tells."""
     worths = {name: a.worth for name, a in analyses.items() if a.worth is not None}
     if not worths:
         return None
-    figures = {"worth": gains_figure(worths)}
+    figures = {"worth": gains_figure(worths, palette=palette)}
     gaps = {name: a.gap for name, a in analyses.items() if has_shares(a.gap)}
     if gaps:
         figures["loss-gap"] = gap_figure(gaps)

@@ -44,6 +44,12 @@ class Picture:
 def make_picture(figure: Figure, *, kind: str, name: str, out: Path) -> Picture:
     """Write a figure in every format below `out`, the page's directory, and set it into the page.
 
+    Args:
+        figure: made in `figure_style`.
+        kind: as of `Picture`.
+        name: of its files without their suffix; safe as `file_stems` gives it, and unique.
+        out: where `FOLDER` exists.
+
     Raises:
         OSError: a file cannot be written.
     """
@@ -54,7 +60,7 @@ def make_picture(figure: Figure, *, kind: str, name: str, out: Path) -> Picture:
     for file in files.values():
         save(figure, out / file)
     drawn = (out / files["svg"]).read_text(encoding="utf-8")
-    element = f"figure-{element_name(name)}"
+    element = f"figure-{name}"
     return Picture(
         kind=kind,
         element=element,
@@ -62,11 +68,6 @@ def make_picture(figure: Figure, *, kind: str, name: str, out: Path) -> Picture:
         files=files,
         tall=figure.get_figheight() > TALL_INCHES,
     )
-
-
-def element_name(name: str) -> str:
-    """A name that may stand in an id: a recipe may be called anything."""
-    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name)
 
 
 def recipe_pictures(

@@ -27,6 +27,7 @@ from looped.scaling.figure_style import (
     INK,
     MUTED,
     PAPER,
+    Palette,
     figure_style,
     legend_above,
     new_figure,
@@ -87,7 +88,7 @@ def has_shares(gap: Mapping[int, GapParts]) -> bool:
     return any(parts.shares is not None for parts in gap.values())
 
 
-def gains_figure(worths: Mapping[str, Worth]) -> Figure:
+def gains_figure(worths: Mapping[str, Worth], *, palette: Palette | None = None) -> Figure:
     """The worth g_r against r on logarithmic axes: a series with intervals for each recipe.
 
     Beside each series the line r^phi of its plain law, where that was told; dotted, what r unique
@@ -95,9 +96,10 @@ def gains_figure(worths: Mapping[str, Worth]) -> Figure:
 
     Args:
         worths: by recipe, at least one.
+        palette: with their recurrence counts; null = made of these.
     """
     counts = sorted({1, *(r for worth in worths.values() for r in worth.gains)})
-    palette = palette_of(counts)
+    palette = palette or palette_of(counts)
     span = np.geomspace(1, counts[-1], LINE_POINTS)
     handles = []
     with figure_style():

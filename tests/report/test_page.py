@@ -136,15 +136,16 @@ def test_runs_of_every_kind_give_a_page(tmp_path, kind):
 
 
 def test_names_are_text(tmp_path):
-    """A recipe may be called anything: it is no markup, and no path out of the directory."""
+    """A recipe may be called anything: it is no markup, and shares no file or id."""
     runs = published("baseline", budgets_below=2e18)
-    names = ['<b>&"', "../../x"]
+    names = ['<b>&"', "_b_"]  # both would like files called _b_
     table = pd.concat([runs.assign(recipe=name) for name in names])
     out = of_table(tmp_path, table, columns=["recipe", "budget_flops"])
     page = sound(out)
     assert '<b>&"' in page.text
     assert page.tags["b"] == 0
-    assert not list(tmp_path.glob("*x*"))
+    figures = [path.name for path in (out / "figures").glob("*-isoflop.svg")]
+    assert sorted(figures) == ["_b_-2-isoflop.svg", "_b_-isoflop.svg"]
 
 
 def test_recipes_without_a_common_budget_are_not_compared(tmp_path):

@@ -18,7 +18,7 @@ from looped.scaling.figure_style import (
     parameters_axis,
 )
 
-DARK_PAPER = "#14161a"  # of looped/report/page/page.css
+DARK_PAPER = "#14161a"  # of looped/report/template/page.css
 DARK_INK = "#e9e8e4"
 
 # Machado, Oliveira, Fernandes (2009), severity 1, on linear RGB.
