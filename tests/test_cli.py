@@ -55,7 +55,7 @@ def test_an_unknown_option_offers_the_nearest(arguments, words, capsys):
 def test_a_reader_that_has_enough_is_no_error():
     """`looped --help | head -0`: no traceback, and the status that shells know."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "looped.cli", "--help"],
+        [sys.executable, "-m", "looped", "--help"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
