@@ -33,24 +33,14 @@ for line in json.loads(sys.argv[1]):
 print(json.dumps(helps))
 """
 
-ROOMS = {
-    "architecture and record": ("looped.architecture", "looped.record", "looped.training_plan"),
-    "measured model": ("looped.measured_model",),
-    "modules": ("looped.modules",),
-    "optimizers": ("looped.optimizers",),
-    "datamodules": ("looped.datamodules",),
-    "callbacks": ("looped.callbacks",),
-    "scaling": ("looped.scaling",),
-    "sweeps": ("looped.sweeps",),
-    "training": ("looped.training", "looped.run_directory", "looped.strategies", "looped.errors"),
-}
+NOT_IN_THE_REFERENCE = ("commands", "cli", "__main__", "__init__")  # that is the command line
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Place the generated pages, and those that the configuration forgot."""
     sections = {
         "Commands": [f"commands/{name}.md" for name in TRAINING_COMMANDS | COMMANDS],
-        "Python": [f"reference/{_file_name(room)}" for room in ROOMS],
+        "Python": [f"reference/{room}.md" for room in reference_pages()],
     }
     for entry in config.nav:
         for title, pages in sections.items():
@@ -66,7 +56,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages."""
     pages = {"index.md": start_page((ROOT / "README.md").read_text(encoding="utf-8"))}
     pages |= {f"commands/{name}.md": text for name, text in command_pages().items()}
-    pages |= {f"reference/{_file_name(room)}": reference_page(room) for room in ROOMS}
+    pages |= {f"reference/{room}.md": text for room, text in reference_pages().items()}
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -94,26 +84,25 @@ def command_pages() -> dict[str, str]:
     return pages
 
 
-def reference_page(room: str) -> str:
-    """The docstrings of every module of a room."""
-    page = f"# {room}\n"
-    for name in ROOMS[room]:
-        for module in _modules(name):
-            page += f"\n::: {module}\n"
+def reference_pages() -> dict[str, str]:
+    """The docstrings: one page for the modules of the ground floor, one per room of the house."""
+    package = ROOT / "looped"
+    rooms = sorted(path.parent for path in package.glob("*/__init__.py"))
+    pages = {"ground-floor": _docstrings("looped", package)}
+    for room in rooms:
+        if room.name not in NOT_IN_THE_REFERENCE:
+            pages[room.name] = _docstrings(f"looped.{room.name}", room)
+    return pages
+
+
+def _docstrings(package: str, folder: Path) -> str:
+    names = sorted(path.stem for path in folder.glob("*.py"))
+    page = f"# {package}\n\n::: {package}\n"
+    page += "    options: {members: false, show_root_heading: false}\n"
+    for name in names:
+        if name not in NOT_IN_THE_REFERENCE:
+            page += f"\n::: {package}.{name}\n"
     return page
-
-
-def _modules(name: str) -> list[str]:
-    """A module, or a package and the modules in it."""
-    package = ROOT / name.replace(".", "/")
-    if not package.is_dir():
-        return [name]
-    files = sorted(path.stem for path in package.glob("*.py") if path.stem != "__init__")
-    return [f"{name}.{stem}" for stem in files]
-
-
-def _file_name(room: str) -> str:
-    return room.replace(" ", "-") + ".md"
 
 
 def _actions(command: str) -> list[str]:

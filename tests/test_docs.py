@@ -11,10 +11,11 @@ from looped.cli import COMMANDS, TRAINING_COMMANDS, main, parse_arguments
 ROOT = Path(__file__).parents[1]
 STAND_INS = {
     "run.yaml": "configs/demo.yaml",
+    "runs/one/config.yaml": "configs/demo.yaml",
     "$SLURM_NNODES": "2",
     "$SLURM_NTASKS_PER_NODE": "8",
 }
-OF_THE_SHELL = ("$run", "${resume[@]}")  # variables that hold further options, or none
+LEFT_OUT = ("$run", "${resume[@]}", "--print_config")  # the shell's variables; what is added below
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
 
@@ -22,7 +23,7 @@ def commands(page: Path) -> list[list[str]]:
     """Arguments of the `looped` lines in a page's blocks of code, continued lines joined."""
     text = page.read_text().replace("\\\n", " ")
     lines = re.findall(r"^(?: {4,}|\$ | {4}\$ )?(?:[A-Z_]+=\S+ +)*looped (.*)$", text, re.MULTILINE)
-    lines += re.findall(r"-m looped\.cli (.*)$", text, re.MULTILINE)
+    lines += re.findall(r"-m looped (.*)$", text, re.MULTILINE)
     lines = [line.split(" #")[0].split("&")[0] for line in lines]
     return [shlex.split(line) for line in lines if line.split()[0] in COMMANDS | TRAINING_COMMANDS]
 
@@ -40,7 +41,7 @@ def test_the_commands_of_a_page_parse(page, capsys, monkeypatch):
     """Nothing is trained: the options are read, those of fit with the demo's configuration."""
     monkeypatch.chdir(ROOT)
     for command, *words in commands(page):
-        arguments = [STAND_INS.get(word, word) for word in words if word not in OF_THE_SHELL]
+        arguments = [STAND_INS.get(word, word) for word in words if word not in LEFT_OUT]
         if command in COMMANDS:
             assert parse_arguments(command, arguments)
         else:

@@ -1,10 +1,12 @@
 """From finished runs to phi, with an interval one can believe. No torch, no lightning.
 
-from looped.scaling import fit_law, phi_intervals, read_runs
+    from looped.scaling import fit_law, phi_intervals, read_runs
 
-pool = read_runs("runs/")
-fit = fit_law(pool.of_recipe("baseline"))
-print(fit.phi, phi_intervals(fit).intervals)
+    pool = read_runs("runs/")
+    fit = fit_law(pool.of_recipe("baseline"))
+    print(fit.phi, phi_intervals(fit).intervals)
+
+`looped phi` prints what these return.
 """
 
 from looped.scaling.exclusion import Exclusion
