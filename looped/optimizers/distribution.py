@@ -12,6 +12,11 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 
+def process_count() -> int:
+    """How many processes train together."""
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
 def whole(tensor: Tensor) -> Tensor:
     """The tensor with all its rows on every process.
 
@@ -43,7 +48,7 @@ def divide_among_processes(work: Callable[[Tensor], Tensor], stack: Tensor) -> T
     Returns:
         `work(stack)`, with the same bits on every process.
     """
-    processes = dist.get_world_size() if dist.is_initialized() else 1
+    processes = process_count()
     if processes == 1:
         return work(stack)
     share = -(-len(stack) // processes)  # rounded up: the last processes may have less to do

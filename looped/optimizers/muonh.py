@@ -18,7 +18,12 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from looped.optimizers.distribution import divide_among_processes, sharded_like, whole
+from looped.optimizers.distribution import (
+    divide_among_processes,
+    process_count,
+    sharded_like,
+    whole,
+)
 
 MOMENTUM = 0.95
 
@@ -32,6 +37,11 @@ POLAR_EXPRESS = (
     (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
     (2.3465413258596377, -1.7097828382687081, 0.42323551169305323),
 )
+
+
+# On a CPU so much of a stack goes through its whole update at a time: with what is made of it, it
+# stays in a core's cache.
+CACHE_BYTES = 2**18
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:
@@ -92,7 +102,8 @@ class MuonH(torch.optim.Optimizer):
                 for p in parameters:
                     by_shape[min(p.shape), max(p.shape)].append(p)
                 for same_shape in by_shape.values():
-                    self._muonh(same_shape, group["lr"])
+                    for some in _stacks(same_shape):
+                        self._muonh(some, group["lr"])
         return loss
 
     def matrix_flops(self) -> int:
@@ -169,6 +180,18 @@ class MuonH(torch.optim.Optimizer):
 def _one_kernel(parameters: list[Tensor]) -> bool:
     """Whether AdamW's update is one kernel: on a GPU, where each of its parts would be launched."""
     return parameters[0].is_cuda
+
+
+def _stacks(matrices: list[Tensor]) -> list[list[Tensor]]:
+    """Cut matrices of one shape into stacks that are updated at a time.
+
+    One stack, where launching or communicating costs more than memory: on a GPU, and where several
+    processes share out the work.
+    """
+    if matrices[0].is_cuda or process_count() > 1:
+        return [matrices]
+    size = max(1, CACHE_BYTES // (matrices[0].numel() * matrices[0].element_size()))
+    return [matrices[first : first + size] for first in range(0, len(matrices), size)]
 
 
 def _wide(matrix: Tensor) -> Tensor:

@@ -73,6 +73,23 @@ def test_updates_equal_the_reference_for_every_shape():
         np.testing.assert_allclose(p.detach().numpy(), w, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("kibibytes", [0, 1, 1024])
+def test_however_many_are_updated_at_a_time(monkeypatch, kibibytes):
+    """One by one, some, or all of a shape: every matrix is updated, each exactly once."""
+    parameters, reference = matrices(), matrices()
+    one_stack = MuonH([{"params": reference, "rule": "muonh", "lr": 0.03}])
+    optimizer = MuonH([{"params": parameters, "rule": "muonh", "lr": 0.03}])
+    for step in range(3):
+        set_gradients(parameters, step)
+        set_gradients(reference, step)
+        monkeypatch.setattr(muonh, "CACHE_BYTES", 1024 * kibibytes)
+        optimizer.step()
+        monkeypatch.setattr(muonh, "CACHE_BYTES", 2**40)
+        one_stack.step()
+    for ours, theirs in zip(parameters, reference, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
 def test_norms_stay_where_they_began():
     """Over 100 steps the Frobenius norms move by less than 1e-5."""
     parameters = matrices()
