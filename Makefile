@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 DOCS_INSTALLED := .venv/docs-installed
 
-.PHONY: demo test docs lint types clean
+.PHONY: demo test docs bench lint types clean
 
 demo: $(INSTALLED)
 	$(BIN)/looped demo
@@ -17,6 +17,10 @@ test: lint types
 # Fails on a broken link; NO_MKDOCS_2_WARNING hides what a vendor says of another product.
 docs: $(DOCS_INSTALLED)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The table of docs/performance.md and its figures: twenty minutes on an otherwise idle machine.
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/table.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

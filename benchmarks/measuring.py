@@ -1,8 +1,11 @@
 """What the benchmarks share: timing in turns, memory, and the line that each of them prints."""
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # its profiler announces itself on stderr
 
 import torch
 from torch import Tensor
@@ -20,26 +23,31 @@ def note(what: str, measured: str) -> None:
 
 
 def in_turns(
-    ways: Mapping[str, Callable[[], object]], *, rounds: int, warm_up: int = 2
+    ways: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    warm_up: int = 2,
+    clock: Callable[[], float] = time.process_time,
 ) -> dict[str, list[float]]:
     """Seconds of each way in each round, all ways once a round: ABABAB...
 
-    Whatever slows the machine down for a while slows neighbours alike, so that the ratios of one
-    round hold where the seconds do not.
+    CPU time of this process, so that others who use the same cores do not count; and whatever slows
+    the machine down for a while slows neighbours alike, so that ratios hold where seconds do not.
 
     Args:
         ways: name -> what to do.
         rounds: how often.
         warm_up: rounds before, which do not count.
+        clock: time.perf_counter for what waits: for a device, a disk, a process.
     """
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     names = list(ways)
     for number in range(-warm_up, rounds):
         # every other round backwards, so that none always follows the same one
         for name in names if number % 2 else reversed(names):
-            started = time.perf_counter()
+            started = clock()
             ways[name]()
-            elapsed = time.perf_counter() - started
+            elapsed = clock() - started
             if number >= 0:
                 seconds[name].append(elapsed)
     return seconds

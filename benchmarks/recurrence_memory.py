@@ -16,7 +16,7 @@ from measuring import in_turns, median_ratio, note, peak_bytes, report, saved_by
 
 from looped.modules.looped_transformer import LoopedTransformer
 
-ROWS, SEQ_LEN, VOCAB, ROUNDS = 4, 256, 1024, 5
+ROWS, SEQ_LEN, VOCAB, ROUNDS = 4, 256, 1024, 4
 RECURRENCES, WIDTH = 8, 512
 
 

@@ -25,6 +25,7 @@ BENCHMARKS = (
     "startup",
     "sweep_overhead",
     "compile_blocks",
+    "growth",
     "gpu",
 )
 LIBRARIES = ("torch", "lightning", "litdata", "numpy", "scipy", "lmfit")
@@ -66,19 +67,11 @@ def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("benchmarks", nargs="*", default=BENCHMARKS, metavar="BENCHMARK")
-    parser.add_argument("--out", type=Path, help="also write the table here")
-    arguments = parser.parse_args()
-    today = datetime.datetime.now(datetime.UTC).date()
-    table = [f"{today}, {machine()}", "", "| what | measured | must reach | | command |"]
-    table.append("| --- | --- | --- | --- | --- |")
-    print("\n".join(table), flush=True)
-    for benchmark in arguments.benchmarks:
+    print(f"{datetime.datetime.now(datetime.UTC).date()}, {machine()}\n")
+    print("| what | measured | must reach | | benchmarks/ |\n| --- | --- | --- | --- | --- |")
+    for benchmark in parser.parse_args().benchmarks:
         for verdict, what, measured, wanted in lines_of(benchmark):
-            row = f"| {what} | {measured} | {wanted} | {verdict} | {benchmark}.py |"
-            print(row, flush=True)
-            table.append(row)
-    if arguments.out:
-        arguments.out.write_text("\n".join(table) + "\n", encoding="utf-8")
+            print(f"| {what} | {measured} | {wanted} | {verdict} | {benchmark}.py |", flush=True)
 
 
 if __name__ == "__main__":

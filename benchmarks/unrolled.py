@@ -20,7 +20,7 @@ from torch import nn
 from looped.modules.looped_transformer import LoopedTransformer
 
 SEQ_LEN, VOCAB = 256, 1024
-SIZES = {128: (2, 8, 30), 512: (8, 4, 6)}  # width: heads, rows, rounds
+SIZES = {128: (2, 4, 20), 512: (8, 4, 7)}  # width: heads, rows, rounds
 PLAIN_LIMIT, MATMUL_LIMIT = 0.97, 0.80
 
 

@@ -88,12 +88,14 @@ def test_a_grid_does_not_forget_what_it_no_longer_lists(write_grid, out):
 
 
 def test_how_a_run_is_executed_may_change(write_grid, out):
-    """More workers, other checkpoints, the same tokens per step from other parts."""
+    """More workers, less memory, other checkpoints, the same tokens per step from other parts."""
     _begin(_register(write_grid(), out)[0])
     base = yaml.safe_load((out.parent / "base.yaml").read_text())
     data = base["data"] | {"batch_size": 2, "num_workers": 1}
     trainer = {"accelerator": "cpu", "accumulate_grad_batches": 2}
-    path = write_grid({"data": data, "trainer": trainer, "checkpoints": {"every_n_steps": 9}})
+    model = base["model"] | {"activation_checkpointing": True}
+    changes = {"data": data, "trainer": trainer, "model": model}
+    path = write_grid(changes | {"checkpoints": {"every_n_steps": 9}})
     assert _register(path, out)[0].plan.tokens_per_step == 64
 
 
