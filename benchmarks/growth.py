@@ -1,6 +1,6 @@
 """How time and memory of a step grow with r, k, K, d and T, and a fit's time with the runs.
 
-    python benchmarks/growth.py                     three minutes; writes docs/growth-*.png
+    python benchmarks/growth.py                     three minutes; writes docs/pictures/growth-*.png
     python benchmarks/growth.py --only streams      this figure alone
 
 One figure each: measured seconds of forward and backward against the FLOPs of DESIGN.md section 3,
@@ -25,7 +25,7 @@ from looped.modules.looped_transformer import LoopedTransformer
 from looped.scaling.fit import fit_law
 from looped.scaling.published import published_runs
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 TOKENS, VOCAB, ROUNDS = 1024, 1024, 5
 BASE = {
     "width": 128,
@@ -87,7 +87,7 @@ def draw(
         axis.set(xlabel=label, ylabel=what, ylim=(0, None))
         axis.legend(frameon=False)
     figure.tight_layout()
-    figure.savefig(DOCS / f"growth-{name}.png", dpi=80)
+    figure.savefig(PICTURES / f"growth-{name}.png", dpi=80)
     plt.close(figure)
 
 

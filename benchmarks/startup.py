@@ -22,7 +22,7 @@ def seconds_of(command: list[str]) -> float:
     """Wall-clock time of a command in a process of its own."""
     started = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "looped.cli", *command], check=True, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "looped", *command], check=True, stdout=subprocess.DEVNULL
     )
     return time.perf_counter() - started
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def looped(*arguments: str) -> None:
     """Run a command."""
-    subprocess.run([sys.executable, "-m", "looped.cli", *arguments], check=True, cwd=ROOT)
+    subprocess.run([sys.executable, "-m", "looped", *arguments], check=True, cwd=ROOT)
 
 
 def grid(directory: Path) -> Path:
