@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 DOCS_INSTALLED := .venv/docs-installed
 
-.PHONY: demo test docs bench lint types clean
+.PHONY: demo test docs bench measurement results lint types clean
 
 demo: $(INSTALLED)
 	$(BIN)/looped demo
@@ -28,6 +28,21 @@ lint: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+
+# The measurement of docs/measurement.md: hours on two cores; interrupted, it goes on where it was.
+# Its text is the library of Python with its tests: 15 million tokens.
+measurement: $(INSTALLED)
+	library=$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('stdlib'))") && \
+	$(BIN)/looped prepare --source text --out data/cpu --seq_len 128 --tokenizer bpe:512 \
+		--val_fraction 0.02 \
+		--paths "$$library/*.py" "$$library/[!s]*/**/*.py" "$$library/s[!i]*/**/*.py"
+	for grid in cpu cpu-seeds cpu-controls; do \
+		$(BIN)/looped sweep run configs/sweeps/$$grid.yaml --jobs 2 || exit; done
+
+# The records of its finished runs, to be committed.
+results:
+	cd runs && grep -slE '"status": "(complete|diverged)"' cpu/*/run.json recipe/*/run.json | \
+		xargs -r cp --parents --update -t ../results
 
 # The stamp is written last: an installation that was interrupted is taken up again.
 $(INSTALLED): pyproject.toml
