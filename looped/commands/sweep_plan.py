@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.sweeps.points import expected_errors
     from looped.sweeps.report import expected_lines, plan_json, run_json
     from looped.sweeps.status import status_of
-    from looped.sweeps.sweep_file import check_unchanged
+    from looped.sweeps.sweep_file import check_unchanged, runs_beside
     from looped.sweeps.tables import plan_table
 
     if arguments.jobs < 1:
@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     data = data_of(runs[0].base, runs=runs)
     rows = None if data is None else data.train.rows
     statuses = [status_of(run.directory) for run in runs]
-    expected = expected_errors(runs, prior)
+    beside = runs_beside(arguments.grid, runs, out=grid.out)
+    expected = expected_errors([*runs, *beside], prior)
     seconds: Sequence[float | None] = [None] * len(runs)
     note = ""
     if arguments.timing and rows:
@@ -44,8 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     lines = plan_table(runs, statuses=statuses, seconds=seconds, train_rows=rows)
     total = sum(run.plan.train_flops for run in runs)
     lines.append(f"{len(runs)} runs, {total:.3g} FLOPs{note}")
+    if beside:
+        lines.append(f"with the {len(beside)} runs of other grids in {grid.out}:")
     lines += expected_lines(expected, prior.source)
-    lines += [f"warning: {line}" for line in doubts(runs, prior, train_rows=rows)]
+    lines += [f"warning: {line}" for line in doubts(runs, prior, train_rows=rows, beside=beside)]
     if arguments.json != STDOUT:
         print("\n".join(lines))
     if arguments.json:

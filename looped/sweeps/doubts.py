@@ -17,13 +17,20 @@ SLACK = 1.1
 """How far, as a factor, the predicted best width may lie outside: law and parabolas differ so."""
 
 
-def doubts(runs: Sequence[PlannedRun], prior: Prior, *, train_rows: int | None) -> list[str]:
+def doubts(
+    runs: Sequence[PlannedRun],
+    prior: Prior,
+    *,
+    train_rows: int | None,
+    beside: Sequence[PlannedRun] = (),
+) -> list[str]:
     """One line for each doubtful entry; empty when there is none.
 
     Args:
-        runs: of the sweep.
+        runs: of the grid.
         prior: the law that predicts the best width of each budget and recurrence count.
         train_rows: rows of the data; null when it is not there.
+        beside: runs of other grids, which share cells with these.
     """
     lines = []
     if runs and runs[0].base.guessed_devices:
@@ -45,7 +52,7 @@ def doubts(runs: Sequence[PlannedRun], prior: Prior, *, train_rows: int | None) 
             f"{half_trained[0].name} and {len(half_trained) - 1} more: truncation leaves the "
             "blocks of the first r - k passes at their initial values, where nothing is shared"
         )
-    return lines + beyond_the_law(runs, prior) + _beside_the_optimum(runs, prior)
+    return lines + beyond_the_law(runs, prior) + _beside_the_optimum(runs, prior, beside)
 
 
 def _truncated(run: PlannedRun) -> bool:
@@ -111,13 +118,17 @@ def beyond_the_law(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
     ]
 
 
-def _beside_the_optimum(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
+def _beside_the_optimum(
+    runs: Sequence[PlannedRun], prior: Prior, beside: Sequence[PlannedRun]
+) -> list[str]:
     cells: dict[tuple[str, float, int], list[PlannedRun]] = {}
     for run in runs:
         # At a given number of tokens wider is always better; a control has the widths of its cell.
         if run.horizon[0] == "budget_flops" and run.control is None:
-            key = (run.recipe, run.horizon[1], run.architecture.recurrences)
-            cells.setdefault(key, []).append(run)
+            cells.setdefault(_cell(run), []).append(run)
+    for run in beside:
+        if _cell(run) in cells:
+            cells[_cell(run)].append(run)
     lines = []
     for (recipe, budget, r), cell in cells.items():
         first = cell[0]
@@ -134,3 +145,7 @@ def _beside_the_optimum(runs: Sequence[PlannedRun], prior: Prior) -> list[str]:
                 f"not bracket {best:.0f}, the best one by {prior.source}"
             )
     return lines
+
+
+def _cell(run: PlannedRun) -> tuple[str, float, int]:
+    return run.recipe, run.horizon[1], run.architecture.recurrences

@@ -95,6 +95,29 @@ def registered_runs(out: Path) -> list[PlannedRun]:
     return sorted(runs.values(), key=_order)
 
 
+def runs_beside(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> list[PlannedRun]:
+    """What a sweep directory has beside a grid and what will be fitted together with it.
+
+    Args:
+        grid_path: the grid YAML.
+        runs: what it plans now.
+        out: the sweep directory.
+
+    Returns:
+        The runs of other grids, and those that have begun under earlier ones, each once.
+
+    Raises:
+        UserError: the file of the directory cannot be read.
+    """
+    file = _read(out)
+    before = file.grids.pop(str(grid_path), None)
+    beside = {run.name: run for run in _current_runs(file, out)}
+    for entry in (*file.earlier, *([] if before is None else [before])):
+        beside |= {run.name: run for run in _begun(entry, out, other_than=beside.keys())}
+    own = {run.name for run in runs}
+    return [run for run in beside.values() if run.name not in own]
+
+
 @dataclass(kw_only=True)
 class _SweepFile:
     """The grids as they are now, and what some of them were before."""

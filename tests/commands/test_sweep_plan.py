@@ -8,6 +8,12 @@ from pathlib import Path
 import pytest
 
 from looped.cli import main
+from looped.scaling.expected_error import expected_error
+from looped.scaling.prior import PUBLISHED
+from looped.sweeps.grid import read_grid
+from looped.sweeps.plan import plan_sweep
+from looped.sweeps.points import points
+from looped.sweeps.sweep_file import register
 
 ROOT = Path(__file__).parents[2]
 RUN_KEYS = (
@@ -52,6 +58,47 @@ def test_seeds_are_shown_when_there_are_several(write_grid, capsys):
     assert [line[3] for line in lines[1:]] == ["0"] * 4 + ["7"] * 4
     assert main(["sweep", "plan", str(write_grid()), "--no-timing"]) == 0
     assert "seed" not in capsys.readouterr().out.splitlines()[0]
+
+
+SIZES = {"6.4e2": [8, 16, 24], "1.28e3": [8, 16, 24], "2.56e3": [8, 16, 24]}
+
+
+def test_a_grid_that_adds_to_another_is_judged_with_it(write_grid, tmp_path, capsys):
+    """Second seeds alone cannot tell phi: the directory's other runs will be fitted with them.
+
+    What the two grids are said to tell is what one grid of both seeds would.
+    """
+    first = write_grid(tokens=SIZES).rename(tmp_path / "first.yaml")
+    register(first, plan_sweep(read_grid(first)), out=tmp_path / "sweep")
+    added = {"6.4e2": [8, 16, 24], "1.28e3": [8, 16, 24]}
+    second = write_grid(tokens=added, seeds=[1]).rename(tmp_path / "second.yaml")
+    together = _expected(second, capsys)
+    text = _plan_text(second, capsys)
+    assert "with the 18 runs of other grids in" in text
+    assert f"expected standard error of phi, baseline: {together:.3g}" in text
+
+    runs = plan_sweep(read_grid(first)) + plan_sweep(read_grid(second))
+    assert together == pytest.approx(expected_error(points(runs), PUBLISHED).phi_stderr)
+    assert together < _expected(first, capsys)  # which is not in the directory twice
+
+
+def _expected(grid, capsys) -> float:
+    assert main(["sweep", "plan", str(grid), "--no-timing", "--json=-"]) == 0
+    return json.loads(capsys.readouterr().out)["expected"]["phi_stderr"]
+
+
+def _plan_text(grid, capsys) -> str:
+    assert main(["sweep", "plan", str(grid), "--no-timing"]) == 0
+    return capsys.readouterr().out
+
+
+def test_widths_of_one_cell_may_stand_in_two_grids(write_grid, tmp_path, capsys):
+    """A second seed at one width of a cell is no cell that misses its optimum."""
+    whole = write_grid(tokens=None, budgets={"1e8": [8, 64]}).rename(tmp_path / "whole.yaml")
+    part = write_grid(tokens=None, budgets={"1e8": [64]}, seeds=[1]).rename(tmp_path / "part.yaml")
+    assert "do not bracket" in _plan_text(part, capsys)
+    register(whole, plan_sweep(read_grid(whole)), out=tmp_path / "sweep")
+    assert "do not bracket" not in _plan_text(part, capsys)
 
 
 def test_a_law_of_ones_own(write_grid, tmp_path, capsys):
