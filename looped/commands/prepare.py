@@ -135,7 +135,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
     from looped.datamodules.inspection import inspect_prepared
 
     for option, value in vars(arguments).items():
-        if option != "inspect" and value not in (None, ()):
+        if option not in ("inspect", "command_line") and value not in (None, ()):
             raise UserError(f"--inspect only looks: leave out --{option}")
     data, rows = inspect_prepared(arguments.inspect, rows_per_split=_ROWS_SHOWN)
     print(f"{arguments.inspect} holds every token that was prepared from {data.source}")
