@@ -13,6 +13,7 @@ from looped.commands.phi import (
     STDOUT,
     add_source_arguments,
     check_options,
+    parse_fix,
     read_pool,
     write_json,
 )
@@ -38,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--delta", type=float, default=1e-3, help="of Huber's function, in log L (default: 1e-3)"
     )
+    parser.add_argument(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="hold alpha, beta or E in both fits; may be repeated",
+    )
     parser.add_argument("--level", type=float, default=0.95, help="of intervals (default: 0.95)")
     parser.add_argument(
         "--resamples", type=int, default=1000, help="of the joint bootstrap (default: 1000)"
@@ -56,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.scaling.compare_report import as_json, report
 
     check_options(arguments)
+    fix = parse_fix(arguments.fix)
     pool = read_pool(arguments)
     result = compare(
         pool,
@@ -63,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         second=arguments.second,
         estimator=arguments.estimator,
         delta=arguments.delta,
+        fix=fix,
         level=arguments.level,
         resamples=arguments.resamples,
         seed=arguments.seed,

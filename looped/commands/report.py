@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         for name in names
     }
-    side_by_side = _compare(pool, analyses, arguments) if len(names) > 1 else None
+    side_by_side = _compare(pool, analyses, arguments, fix=fix) if len(names) > 1 else None
     try:
         page = write_page(
             pool,
@@ -110,7 +110,11 @@ def _ordered(names: list[str], against: str | None) -> list[str]:
 
 
 def _compare(
-    pool: "RunPool", analyses: "dict[str, Analysis]", arguments: argparse.Namespace
+    pool: "RunPool",
+    analyses: "dict[str, Analysis]",
+    arguments: argparse.Namespace,
+    *,
+    fix: dict[str, float],
 ) -> "SideBySide":
     """Every other recipe with the first; what cannot be compared says why and stops nothing."""
     from looped.report.side_by_side import SideBySide
@@ -126,6 +130,7 @@ def _compare(
                 second=name,
                 estimator=arguments.estimator,
                 delta=arguments.delta,
+                fix=fix,
                 level=arguments.level,
                 resamples=arguments.resamples,
                 seed=arguments.seed,

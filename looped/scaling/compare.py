@@ -7,6 +7,7 @@ so the error of those is common to both and must be drawn once: cells of r = 1 t
 are resampled together, the others separately.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,6 +83,7 @@ def compare(
     second: str,
     estimator: Estimator = "huber",
     delta: float = DEFAULT_DELTA,
+    fix: Mapping[str, float] | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -95,22 +97,25 @@ def compare(
         second: name of the recipe to judge.
         estimator: of both fits.
         delta: of both fits.
+        fix: values to hold in both fits, of alpha, beta or E.
         level: of the intervals, between 0 and 1.
         resamples: of the joint bootstrap.
         seed: of the draws.
         match_budgets: use only budgets at which both recipes have looped runs.
 
     Raises:
-        UserError: the same recipe twice, no such recipe, no budget in common, or impossible
-            arguments.
+        UserError: the same recipe twice, no such recipe, no budget in common, phi held, or
+            impossible arguments.
     """
     if first == second:
         raise UserError(f"recipe {first!r} cannot be compared with itself: name two")
+    if "phi" in (fix or {}):
+        raise UserError("phi is what is compared: hold alpha, beta or E, or leave --fix out")
     check_resampling(level, resamples=resamples, seed=seed)
     tables = [pool.of_recipe(name, match_budgets=match_budgets) for name in (first, second)]
     if match_budgets:
         tables = _common_levels(tables, (first, second))
-    fits = [fit_law(table, estimator=estimator, delta=delta) for table in tables]
+    fits = [fit_law(table, estimator=estimator, delta=delta, fix=fix) for table in tables]
     cells = JointCells.of(tables)
     by_recurrence, loss_at = _loss_differences(tables)
     differences = [value for values in by_recurrence.values() for value in values]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from looped.cli import main
-from looped.scaling import RunPool
+from looped.scaling import RunPool, fit_law, read_runs
 from looped.scaling.compare import compare
 from looped.scaling.compare_report import verdict
 from looped.scaling.published import RUNS_FILE
@@ -152,3 +152,26 @@ def test_mistakes_are_one_line_and_status_2(capsys, arguments, words):
     assert err.startswith("looped compare: error: ")
     assert err.count("\n") == 1
     assert words in err
+
+
+def test_what_is_held_is_held_in_both_fits(capsys, tmp_path):
+    """The difference is that of the two fits that `looped phi --fix` makes of the same tables."""
+    table = pd.concat([synthetic(noise=0.003), synthetic(noise=0.003, seed=1).assign(recipe="new")])
+    source = tmp_path / "runs.csv"
+    table.to_csv(source, index=False)
+    options = ("--fix", "E=1.4", "--fix", "alpha=0.3", "--resamples", "10", "--json", "-")
+    status, out, _ = run("baseline", "new", source, *options, capsys=capsys)
+    assert status == 0
+    pool, held = read_runs(source), {"E": 1.4, "alpha": 0.3}
+    first, second = (fit_law(pool.of_recipe(name), fix=held) for name in ("baseline", "new"))
+    found = json.loads(out)["delta_phi"]["value"]
+    assert found == pytest.approx(second.phi - first.phi, abs=1e-9)
+    free = [fit_law(pool.of_recipe(name)).phi for name in ("baseline", "new")]
+    assert found != pytest.approx(free[1] - free[0], abs=1e-6)
+
+
+def test_phi_itself_cannot_be_held(capsys):
+    status, _, err = run("baseline", "truncated", "--published", "--fix=phi=1", capsys=capsys)
+    assert status == 2
+    assert "phi is what is compared" in err
+    assert err.count("\n") == 1

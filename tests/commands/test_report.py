@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from looped.cli import main
+from looped.errors import UserError
 from looped.scaling.published import RUNS_FILE
 from tests.report.html_check import Page
 from tests.scaling.grids import synthetic
@@ -122,3 +123,17 @@ def test_help_and_page_need_neither_torch_nor_lightning():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "looped report runs/" in done.stdout
+
+
+def test_recipes_are_compared_as_they_were_fitted(tmp_path, monkeypatch, capsys):
+    """What --fix holds in the fits of the page is held in its comparison too."""
+    held = []
+
+    def refuse(*arguments, fix, **others):
+        held.append(fix)
+        raise UserError("not compared here")
+
+    monkeypatch.setattr("looped.scaling.compare.compare", refuse)
+    out = tmp_path / "page"
+    assert run(RUNS_FILE, "--out", out, "--fix=E=1.5", *QUICK, capsys=capsys)[0] == 0
+    assert held == [{"E": 1.5}]
