@@ -37,6 +37,7 @@ class SweepDisplay:
             disable=not console.is_terminal,
         )
         self._total = len(runs)
+        self._name_width = max((len(run.name) for run in runs), default=0)
         self._ended = 0
         self._flops = dict.fromkeys((run.name for run in runs), 0.0)
         self._whole = self._progress.add_task(
@@ -132,7 +133,7 @@ class SweepDisplay:
         self._progress.update(self._whole, completed=done, note=note)
 
     def _line(self, run: PlannedRun, text: str) -> None:
-        self._say(f"[{self._ended:>3}/{self._total}] {run.name:<32} {text}")
+        self._say(f"[{self._ended:>3}/{self._total}] {run.name:<{self._name_width}}  {text}")
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
