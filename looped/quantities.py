@@ -19,3 +19,8 @@ def duration(seconds: float) -> str:
     if seconds < 99.5 * 60:
         return f"{seconds / 60:.{1 if seconds < 599 else 0}f} min"
     return f"{seconds / 3600:.1f} h" if seconds < 99.5 * 3600 else f"{seconds / 86400:.1f} d"
+
+
+def counted(count: int, noun: str) -> str:
+    """1 run, 2 runs."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from looped.quantities import duration, short
+from looped.quantities import counted, duration, short
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,7 @@ def test_durations_in_words(seconds, words):
 )
 def test_numbers_with_a_suffix(number, words):
     assert short(number) == words
+
+
+def test_one_is_singular():
+    assert [counted(n, "run") for n in (0, 1, 2000)] == ["0 runs", "1 run", "2,000 runs"]

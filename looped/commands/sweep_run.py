@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looped.commands.phi import check_folder
@@ -47,10 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     jobs = min(arguments.jobs, len(left.waiting)) if here else 1
     with Workers(jobs, devices=devices_for(runs[0].base) if here else ()) as workers:
         refuse_mistakes(left.waiting, workers=workers, elsewhere=not here)
-        register(arguments.grid, runs, out=grid.out)
         if here:
+            register(arguments.grid, runs, out=grid.out)
             return _train_here(arguments, runs, left=left, workers=workers)
-    return _hand_over(runs, left=left, executor=executor)
+    return _hand_over(arguments, runs, left=left, executor=executor)
 
 
 def parse_options(texts: list[str]) -> dict[str, Any]:
@@ -88,26 +89,51 @@ def _train_here(
     return FAILED_STATUS if outcome.failed else 0
 
 
-def _hand_over(runs: "list[PlannedRun]", *, left: "Left", executor: Any) -> int:
-    """Leave the runs that nobody is training to SLURM, or without an executor to whoever reads."""
-    from looped.sweeps.failures import clear_failure
-    from looped.sweeps.status import status_of
+def _hand_over(
+    arguments: argparse.Namespace, runs: "list[PlannedRun]", *, left: "Left", executor: Any
+) -> int:
+    """Leave the runs that nobody is training to SLURM, or without an executor to whoever reads.
 
-    for run in left.waiting:
+    The grid is entered into its directory once they are submitted: a refusal leaves no trace.
+    """
+    from looped.sweeps.failures import clear_failure
+    from looped.sweeps.locks import is_held
+    from looped.sweeps.sweep_file import register
+
+    out = runs[0].directory.parent
+    waiting = [run for run in left.waiting if not is_held(run.directory)]
+    notes = [] if executor is None else _submit(executor, waiting, out=out)
+    register(arguments.grid, runs, out=out)
+    for run in waiting:
         clear_failure(run.directory)
-    waiting = [run for run in left.waiting if status_of(run.directory) != "running"]
     if executor is None:
         _print_commands(waiting)
     else:
-        if waiting:
-            from looped.sweeps.array import submit_array
-
-            jobs = submit_array(executor, waiting)
-            print(f"submitted {len(jobs)} runs as array {jobs[0].job_id.split('_')[0]}")
-        print(f"{len(runs) - len(waiting)} of {len(runs)} runs need nothing now")
-        print(f"see looped sweep status {runs[0].directory.parent}")
+        notes += [
+            f"{len(runs) - len(waiting)} of {len(runs)} runs need nothing now",
+            f"see looped sweep status {out}",
+        ]
+        print("\n".join(notes))
     _name_failures(left.failed)
     return FAILED_STATUS if left.failed else 0
+
+
+def _submit(executor: Any, waiting: "list[PlannedRun]", *, out: Path) -> list[str]:
+    """Submit these runs, if there are any, and say so."""
+    from looped.quantities import counted
+    from looped.sweeps.array import earlier_arrays, submit_array
+
+    if not waiting:
+        return []
+    earlier = earlier_arrays(out)
+    jobs = submit_array(executor, waiting)
+    notes = [f"submitted {counted(len(jobs), 'run')} as array {jobs[0].job_id.split('_')[0]}"]
+    if earlier:
+        notes.append(
+            f"{counted(earlier, 'array')} submitted before: tasks that find their run taken or "
+            "finished end at once"
+        )
+    return notes
 
 
 def _name_failures(failed: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from looped.cli import main
 from looped.errors import UserError
 from looped.record import read_checkpoint, read_run_file
 from looped.sweeps.array import array_executor, submit_array
-from looped.sweeps.failures import failure_of
+from looped.sweeps.failures import failure_of, record_failure
 from looped.sweeps.grid import read_grid
 from looped.sweeps.locks import take_lock
 from looped.sweeps.plan import plan_sweep
@@ -93,3 +93,63 @@ def test_unknown_options_are_refused(write_grid, tmp_path):
     runs = _plan(write_grid())
     with pytest.raises(UserError, match="partitoin"):
         _submit(runs, tmp_path, slurm_partitoin="gpu")
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """Puts an `sbatch` of these lines, beside an `srun`, on the PATH; no run is looked at first."""
+    monkeypatch.setattr("looped.sweeps.check.refuse_mistakes", lambda *_, **__: None)
+
+    def with_sbatch(*lines):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        for name in ("srun", "sbatch"):
+            (folder / name).write_text("\n".join(["#!/bin/sh", *lines]))
+            (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+    return with_sbatch
+
+
+@pytest.mark.parametrize("tokens", [{"6.4e2": [8, 16]}, {"6.4e2": {2: [8]}}], ids=["array", "one"])
+def test_a_refusal_of_sbatch_is_one_line_and_leaves_nothing(
+    cluster, write_grid, tmp_path, capsys, tokens
+):
+    """Neither submitit's files nor the sweep's own; a failure that was to be retried is kept."""
+    cluster("echo 'sbatch: error: invalid account' >&2", "exit 1")
+    grid = write_grid(tokens=tokens, out=str(tmp_path / "deep" / "sweep"))
+    command = ["sweep", "run", str(grid), "--launcher", "slurm", "--retry"]
+    assert main(command) == 2
+    output = capsys.readouterr()
+    assert "nothing was submitted: sbatch: error: invalid account" in output.err
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert not (tmp_path / "deep").exists()
+    failed = _plan(grid)[0]
+    record_failure(failed.directory, "x")
+    assert main(command) == 2
+    assert failure_of(failed.directory) == "x"
+
+
+def test_runs_submitted_again_are_named(cluster, write_grid, tmp_path, capsys):
+    """The locks make a second array harmless; that it is one must not go unsaid."""
+    cluster("echo Submitted batch job 17")
+    grid = write_grid()
+    said = []
+    for _ in range(2):
+        assert main(["sweep", "run", str(grid), "--launcher", "slurm"]) == 0
+        said.append(capsys.readouterr().out)
+    assert "submitted 4 runs as array 17" in said[0]
+    assert "submitted before" not in said[0]
+    assert "1 array submitted before" in said[1]
+    assert (tmp_path / "sweep" / "sweep.yaml").exists()
+
+
+@pytest.mark.parametrize("option", ["nodes=abc", "slurm_partitoin=gpu"])
+def test_options_that_submitit_refuses(cluster, write_grid, tmp_path, capsys, option):
+    cluster("exit 1")
+    command = ["sweep", "run", str(write_grid()), "--launcher", "slurm", "--slurm", option]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert option.split("=")[0] in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "sweep").exists()
