@@ -24,7 +24,8 @@ def recipes_of_cell(grid: Grid, base: Base, recurrences: int) -> dict[str, dict[
     """Names of the recipes of a cell, each with the `model` arguments that make it.
 
     Raises:
-        UserError: an injected control of recipes that have no wiring.
+        UserError: an injected control of recipes that have no wiring, or a recipe of the name of
+            another's control.
     """
     if recurrences == 1:
         injected = _injected(grid, base) if "injected" in grid.controls else {}
@@ -34,6 +35,10 @@ def recipes_of_cell(grid: Grid, base: Base, recurrences: int) -> dict[str, dict[
         return looped
     cell: dict[str, dict[str, Any]] = {}
     for name, arguments in looped.items():
+        if f"{name}-unshared" in looped:
+            raise UserError(
+                f"recipes: {name}-unshared is the control of {name}: choose another name"
+            )
         cell |= {name: arguments, f"{name}-unshared": arguments | {"shared": False}}
     return cell
 

@@ -15,6 +15,7 @@ seeds: [0]
 min_steps: 50                      a run of fewer optimizer steps is refused as a mistake
 """
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -24,11 +25,20 @@ from typing import Any
 from looped.controls import CONTROLS
 from looped.errors import UserError
 from looped.model_arguments import refuse_unknown
-from looped.parser_errors import one_line
 from looped.yaml_mapping import read_mapping
 
 HALF = "half"  # truncation_depth: half  means  ceil(r / 2)
+LONGEST_NAME = 64  # of a recipe: file names, which hold more than it, have 255 bytes
 REQUIRED = ("base", "out", "effective_depth", "prelude_layers", "coda_layers", "recurrences")
+
+LEAST = {
+    "effective_depth": 1,
+    "prelude_layers": 0,
+    "coda_layers": 0,
+    "head_dim": 1,
+    "min_steps": 1,
+}
+"""Whole numbers of a grid, each with the lowest that makes sense."""
 
 Widths = tuple[int, ...] | dict[int, tuple[int, ...]]
 
@@ -105,24 +115,21 @@ def make_grid(content: dict[str, Any]) -> Grid:
     names = [f.name for f in fields(Grid)]
     for name in content:
         if name not in names:
-            raise UserError(one_line(f"Unrecognized arguments: --{name}", names))
+            nearest = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"choose {', '.join(names)}"
+            raise UserError(f"unknown name {name}: {hint}")
     for name in REQUIRED:
         if name not in content:
             raise UserError(f"the key {name} is missing")
     if ("budgets" in content) == ("tokens" in content):
         raise UserError("give exactly one of the keys budgets (FLOPs) and tokens")
-    values: dict[str, Any] = {"base": Path(str(content["base"])), "out": Path(str(content["out"]))}
-    for name in ("effective_depth", "prelude_layers", "coda_layers", "head_dim", "min_steps"):
+    values: dict[str, Any] = {name: _path(name, content[name]) for name in ("base", "out")}
+    for name, least in LEAST.items():
+        if name in content and not (name == "head_dim" and content[name] is None):
+            values[name] = _whole(name, content[name], least=least)
+    for name, least in (("recurrences", 1), ("seeds", 0)):
         if name in content:
-            values[name] = _whole(name, content[name])
-    for name in ("recurrences", "seeds"):
-        if name in content:
-            values[name] = _list(name, content[name])
-            least = {"recurrences": 1, "seeds": 0}[name]
-            if min(values[name]) < least:
-                raise UserError(
-                    f"{name}: {min(values[name])} is below {least}: choose {least} or more"
-                )
+            values[name] = _list(name, content[name], least=least)
     for name in ("budgets", "tokens"):
         if name in content:
             values[name] = _widths_by_horizon(name, content[name], values["recurrences"])
@@ -133,16 +140,24 @@ def make_grid(content: dict[str, Any]) -> Grid:
     return Grid(**values)
 
 
-def _whole(name: str, value: Any) -> int:
+def _path(name: str, value: Any) -> Path:
+    if not isinstance(value, str) or not value.strip():
+        raise UserError(f"{name}: {value!r} is not a path: write it as text")
+    return Path(value).expanduser()
+
+
+def _whole(name: str, value: Any, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise UserError(f"{name}: {value!r} is not a whole number")
+    if value < least:
+        raise UserError(f"{name}: {value} is below {least}: choose {least} or more")
     return value
 
 
-def _list(name: str, value: Any) -> tuple[int, ...]:
+def _list(name: str, value: Any, *, least: int) -> tuple[int, ...]:
     if not isinstance(value, list) or not value:
         raise UserError(f"{name}: {value!r} is not a list of whole numbers")
-    numbers = tuple(_whole(name, entry) for entry in value)
+    numbers = tuple(_whole(name, entry, least=least) for entry in value)
     if len(set(numbers)) < len(numbers):
         raise UserError(f"{name}: {value} names one value twice")
     return numbers
@@ -171,14 +186,16 @@ def _widths_by_horizon(name: str, value: Any, recurrences: tuple[int, ...]) -> d
         except (TypeError, ValueError):
             raise UserError(f"{name}: {key!r} is not a number") from None
         if not 0 < horizon < float("inf"):
-            raise UserError(f"{name}: {key} must be positive")
+            raise UserError(f"{name}: {key} must be positive and finite")
         if not isinstance(widths, dict):
-            result[horizon] = _list(f"{name} {key}", widths)
+            result[horizon] = _list(f"{name} {key}", widths, least=1)
             continue
+        if not widths:
+            raise UserError(f"{name} {key}: has no widths: leave it out, or list some")
         for r in widths:
             if r not in recurrences:
                 raise UserError(f"{name} {key}: {r!r} is not among recurrences {[*recurrences]}")
-        result[horizon] = {r: _list(f"{name} {key}, r = {r}", widths[r]) for r in widths}
+        result[horizon] = {r: _list(f"{name} {key}, r = {r}", widths[r], least=1) for r in widths}
     return result
 
 
@@ -197,8 +214,13 @@ def _recipes(value: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(value, dict) or not value:
         raise UserError("recipes: is not a mapping of names to model arguments")
     for name, arguments in value.items():
-        if not re.fullmatch(r"[\w.+-]+", str(name)):
-            raise UserError(f"recipes: {name!r} cannot be part of a file name: use letters, digits")
+        if not isinstance(name, str):
+            raise UserError(f"recipes: {name!r} is not text: write it in quotes")
+        if not re.fullmatch(r"\w[\w.+-]*", name) or len(name) > LONGEST_NAME:
+            raise UserError(
+                f"recipes: {name!r} cannot be part of a file name: begin with a letter or digit, "
+                f"use these and . + - _, {LONGEST_NAME} of them at most"
+            )
         if not isinstance(arguments, dict):
             raise UserError(f"recipes {name}: {arguments!r} is not a mapping of model arguments")
         try:
@@ -211,4 +233,4 @@ def _recipes(value: Any) -> dict[str, dict[str, Any]]:
                     f"recipes {name}: {argument} is the grid's to set, for the runs of a cell "
                     "differ in nothing else than the recipe"
                 )
-    return {str(name): dict(arguments) for name, arguments in value.items()}
+    return {name: dict(arguments) for name, arguments in value.items()}

@@ -83,7 +83,7 @@ def plan_sweep(grid: Grid) -> list[PlannedRun]:
 def plan_runs(grid: Grid, base: Base) -> list[PlannedRun]:
     """As `plan_sweep`, with the base configuration at hand."""
     recipes = {r: recipes_of_cell(grid, base, r) for r in grid.recurrences}
-    return [
+    runs = [
         _planned_run(grid, base, horizon=horizon, seed=seed, width=width, r=r, recipe=recipe)
         for horizon in sorted(grid.horizons[1])
         for seed in grid.seeds
@@ -91,6 +91,15 @@ def plan_runs(grid: Grid, base: Base) -> list[PlannedRun]:
         for r in recurrences
         for recipe in recipes[r].items()
     ]
+    named: dict[str, PlannedRun] = {}
+    for run in runs:
+        before = named.setdefault(run.name, run)
+        if before is not run:
+            raise UserError(
+                f"{grid.horizons[0]} {before.horizon[1]:.17g} and {run.horizon[1]:.17g} are both "
+                f"{_short(run.horizon[1])} in the names of runs: keep one of the two"
+            )
+    return runs
 
 
 def _planned_run(

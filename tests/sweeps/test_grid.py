@@ -25,16 +25,27 @@ def test_widths_of_each_recurrence_count(write_grid):
     ("changes", "words"),
     [
         ({"recurences": [1]}, "unknown name recurences: did you mean recurrences?"),
+        ({"bar": 1}, "unknown name bar: choose base, out, effective_depth,"),
         ({"out": None}, "the key out is missing"),
+        ({"out": ""}, "out: '' is not a path"),
+        ({"out": ["runs"]}, "out: ['runs'] is not a path"),
+        ({"base": {"model": {}}}, "base: {'model': {}} is not a path"),
         ({"tokens": None}, "exactly one of the keys budgets"),
         ({"budgets": {1e9: [8]}}, "exactly one of the keys budgets"),
         ({"tokens": {"many": [8]}}, "'many' is not a number"),
         ({"tokens": {"-1": [8]}}, "-1 must be positive"),
+        ({"tokens": {float("inf"): [8]}}, "inf must be positive and finite"),
+        ({"tokens": {"1e3": {}}}, "tokens 1e3: has no widths"),
+        ({"tokens": {"1e3": {1: []}}}, "tokens 1e3, r = 1: [] is not a list"),
+        ({"tokens": {"1e3": [0]}}, "tokens 1e3: 0 is below 1"),
         ({"tokens": {"1e3": 8}}, "is not a list"),
         ({"tokens": [8]}, "is not a mapping"),
         ({"tokens": {"1e3": {4: [8]}}}, "4 is not among recurrences [1, 2]"),
         ({"tokens": {"1e3": {1: 8}}}, "tokens 1e3, r = 1: 8 is not a list"),
         ({"min_steps": "few"}, "min_steps: 'few'"),
+        ({"min_steps": -3}, "min_steps: -3 is below 1"),
+        ({"head_dim": 0}, "head_dim: 0 is below 1"),
+        ({"prelude_layers": -1}, "prelude_layers: -1 is below 0"),
         ({"recurrences": []}, "recurrences: []"),
         ({"recurrences": [1, 1]}, "names one value twice"),
         ({"recurrences": [0, 4]}, "recurrences: 0 is below 1: choose 1 or more"),
@@ -50,7 +61,12 @@ def test_widths_of_each_recurrence_count(write_grid):
         ({"recipes": {"cut": {"foo": 1}}}, "recipes cut: unknown name model.foo"),
         ({"seeds": [-1]}, "seeds: -1 is below 0: choose 0 or more"),
         ({"recipes": []}, "recipes: is not a mapping"),
-        ({"recipes": {"a/b": {}}}, "recipes: 'a/b' cannot be part of a file name"),
+        ({"recipes": {None: {}}}, "recipes: None is not text: write it in quotes"),
+        ({"recipes": {True: {}}}, "recipes: True is not text"),
+        *(
+            ({"recipes": {name: {}}}, f"recipes: {name!r} cannot be part of a file name")
+            for name in ("a/b", "..", "-x", ".hidden", "x" * 65)
+        ),
     ],
     ids=str,
 )
@@ -59,6 +75,16 @@ def test_mistakes_name_the_key(write_grid, changes, words):
         read_grid(write_grid(**changes))
     assert words in str(caught.value)
     assert "grid.yaml" in str(caught.value)
+
+
+def test_nulls_and_homes(write_grid, tmp_path, monkeypatch):
+    """`head_dim: null` is that of the base, as if left out; ~ is the user's home."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = write_grid(out="~/runs")
+    path.write_text(path.read_text().replace("head_dim: 8", "head_dim: null"))
+    grid = read_grid(path)
+    assert grid.head_dim is None
+    assert grid.out == tmp_path / "runs"
 
 
 def test_unreadable_files(tmp_path):

@@ -119,9 +119,16 @@ def test_fit_arguments_replace_the_horizon_of_the_base(write_grid):
         ({"effective_depth": 2}, "0 looping layers"),
         ({"recurrences": [3]}, "2 looping layers do not divide into 3"),
         ({"tokens": {"1e3": [12]}}, "width 12 is not divisible by head_dim 8"),
-        ({"head_dim": 0}, "head_dim 0"),
         ({"recipes": {"cut": {"truncation_depth": 5}}}, "cut-r2-d8-D1e3-s0: truncation_depth 5"),
         ({"recipes": {"two": {"streams": "two"}}}, "model.streams: got two, expected a whole"),
+        (
+            {"tokens": {12345678: [8], 12345679: [16, 8]}},
+            "tokens 12345678 and 12345679 are both 1.234568e7 in the names of runs",
+        ),
+        (
+            {"recipes": {"a": {}, "a-unshared": {}}, "controls": ["unshared"]},
+            "a-unshared is the control of a: choose another name",
+        ),
         ({"base": "nowhere.yaml"}, "nowhere.yaml: No such file"),
         ({"min_steps": 50}, "baseline-r1-d8-D1e3-s0: 16 optimizer steps of 64 tokens are fewer"),
     ],
