@@ -12,6 +12,17 @@ from looped.yaml_mapping import read_mapping
 SINGLE_PROCESS = (None, "auto", "single_device")
 ON_GPU = (None, "auto", "gpu", "cuda")
 
+LIMITS: dict[str, tuple[Any, ...]] = {
+    "max_steps": (None, -1),
+    "max_epochs": (None, -1),
+    "max_time": (None,),
+    "limit_train_batches": (None, 1.0),
+    "limit_val_batches": (None, 1.0),
+    "overfit_batches": (None, 0),
+    "fast_dev_run": (None, False),
+}
+"""Settings of the trainer by which a run would see less than planned, and their neutral values."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
@@ -90,6 +101,10 @@ def make_base(path: Path, content: dict[str, Any]) -> Base:
         )
     if "batch_size" not in data:
         raise UserError("data.batch_size is missing: the rows per batch and process")
+    data_dir = data.get("data_dir")
+    if not (data_dir is None or (isinstance(data_dir, str) and data_dir)):
+        raise UserError(f"data.data_dir: {data_dir!r} is not text: name a directory")
+    _refuse_limits(trainer)
     devices = trainer.get("devices", "auto")
     on_cpu = trainer.get("accelerator") == "cpu"
     guessed = devices in ("auto", None, -1, "-1")
@@ -102,7 +117,7 @@ def make_base(path: Path, content: dict[str, Any]) -> Base:
         content=content,
         rows_per_step=rows * num_devices * nodes,
         convention=convention,
-        data_dir=data.get("data_dir"),
+        data_dir=data_dir,
         processes=num_devices * nodes,
         nodes=nodes,
         guessed_devices=guessed and not on_cpu,
@@ -134,11 +149,22 @@ def _num_devices(devices: Any) -> int:
     return _positive("trainer.devices", devices)
 
 
+def _refuse_limits(trainer: dict[str, Any]) -> None:
+    for name, neutral in LIMITS.items():
+        value = trainer.get(name)
+        # 1 means one batch, and 1.0 all of them
+        if value not in neutral or (name.startswith("limit_") and isinstance(value, int)):
+            raise UserError(
+                f"trainer.{name}: {value!r} would keep runs from the horizon or the loss that the "
+                "grid plans: leave it out"
+            )
+
+
 def _positive(name: str, value: Any) -> int:
     try:
-        number = int(value)
-    except (TypeError, ValueError):
+        number = int(str(value))  # 4.7, .inf and true are none
+    except ValueError:
         raise UserError(f"{name}: {value!r} is not a whole number") from None
-    if isinstance(value, bool) or number < 1:
+    if number < 1:
         raise UserError(f"{name}: {value!r} is below 1: choose 1 or more")
     return number

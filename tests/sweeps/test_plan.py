@@ -149,6 +149,29 @@ def test_impossible_entries_are_named(write_grid, changes, words):
         ({"data": {"batch_size": "four"}}, "data.batch_size: 'four' is not a whole number"),
         ({"data": {"batch_size": 0}}, "data.batch_size: 0 is below 1"),
         ({"trainer": {"devices": 0}}, "trainer.devices: 0 is below 1"),
+        *(
+            ({"data": {"batch_size": value}}, f"data.batch_size: {value!r} is not a whole number")
+            for value in (float("inf"), float("nan"), 4.7, True, None)
+        ),
+        *(
+            ({"trainer": {name: float("inf")}}, f"trainer.{name}: inf is not a whole number")
+            for name in ("num_nodes", "devices", "accumulate_grad_batches")
+        ),
+        *(
+            ({"trainer": {name: value}}, f"trainer.{name}: {value!r} would")
+            for name, value in (
+                ("max_steps", 10),
+                ("max_epochs", 3),
+                ("max_time", "00:00:10:00"),
+                ("limit_train_batches", 1),
+                ("limit_train_batches", 0.5),
+                ("limit_val_batches", 2),
+                ("overfit_batches", 1),
+                ("fast_dev_run", True),
+            )
+        ),
+        ({"data": {"data_dir": ["a"], "batch_size": 4}}, "data.data_dir: ['a'] is not text"),
+        ({"data": {"data_dir": 3, "batch_size": 4}}, "data.data_dir: 3 is not text"),
         ({"model": {"vocabsize": 300}}, "model.vocabsize: did you mean model.vocab_size?"),
         ({"compute": {"convention": "mine"}}, "convention 'mine' is unknown"),
         ({"model": {"vocab_size": 300}}, None),
@@ -161,6 +184,13 @@ def test_mistakes_in_the_base_are_named(write_grid, base, words):
         plan_sweep(read_grid(write_grid(base, head_dim=None)))
     assert (words or "") in str(caught.value)
     assert "base.yaml" in str(caught.value)
+
+
+def test_limits_that_are_none_pass(write_grid):
+    """A configuration that Lightning itself has written names every setting, with its default."""
+    defaults = {"max_steps": -1, "max_epochs": -1, "max_time": None, "limit_train_batches": 1.0}
+    defaults |= {"limit_val_batches": None, "overfit_batches": 0.0, "fast_dev_run": False}
+    assert plan_sweep(read_grid(write_grid({"trainer": {"accelerator": "cpu"} | defaults})))
 
 
 def test_a_base_without_model_is_refused(write_grid, tmp_path):
