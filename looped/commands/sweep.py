@@ -8,9 +8,14 @@ looped sweep design --budget 5e13 --runs 24           which grid tells phi best
 
 import argparse
 import importlib
+import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from looped.commands.phi import ESTIMATORS, check_json
+
+T = TypeVar("T")
 
 LAUNCHERS = ("local", "commands", "slurm")
 
@@ -68,9 +73,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _add_design(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--budget", type=float, required=True, help="training FLOPs of all runs together"
+        "--budget", type=positive, required=True, help="training FLOPs of all runs together"
     )
-    parser.add_argument("--runs", type=int, required=True, help="how many runs")
+    parser.add_argument("--runs", type=whole_from(1), required=True, help="how many runs")
     parser.add_argument(
         "--like",
         type=Path,
@@ -79,21 +84,30 @@ def _add_design(parser: argparse.ArgumentParser) -> None:
         help="grid YAML whose base, depth, heads, recurrences and first recipe to use "
         "(default: %(default)s)",
     )
-    parser.add_argument("--budgets", metavar="C,C,...", help="training FLOPs that one run may have")
+    parser.add_argument(
+        "--budgets",
+        type=list_of(positive),
+        metavar="C,C,...",
+        help="training FLOPs that one run may have",
+    )
     parser.add_argument(
         "--widths",
+        type=list_of(whole_from(1)),
         metavar="D,D,...",
         help="widths that a run may have (default: up to twice "
         "narrower and wider than the predicted best)",
     )
     parser.add_argument(
         "--at_least",
-        type=int,
+        type=whole_from(0),
         default=2,
         help="runs of each recurrence count, so that r^phi itself can be checked (default: 2)",
     )
     parser.add_argument(
-        "--further", type=int, default=5, help="how many further runs to look at (default: 5)"
+        "--further",
+        type=whole_from(0),
+        default=5,
+        help="how many further runs to look at (default: 5)",
     )
     _add_law(parser)
     _add_json(parser)
@@ -118,7 +132,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
-        type=int,
+        type=whole_from(1),
         default=1,
         help="runs at a time; cores and GPUs are divided between them",
     )
@@ -136,3 +150,35 @@ def _add_law(parser: argparse.ArgumentParser) -> None:
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write JSON; - = standard output")
+
+
+def positive(text: str) -> float:
+    """A number above 0 and finite, as an argument."""
+    number = _number(float, text, "a number")
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not positive and finite")
+    return number
+
+
+def whole_from(least: int) -> Callable[[str], int]:
+    """The reader of a whole number that is not below another."""
+
+    def read(text: str) -> int:
+        number = _number(int, text, "a whole number")
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text} is below {least}: choose {least} or more")
+        return number
+
+    return read
+
+
+def list_of(read: Callable[[str], T]) -> Callable[[str], list[T]]:
+    """The reader of values with commas between."""
+    return lambda text: [read(part) for part in text.split(",")]
+
+
+def _number(kind: Callable[[str], T], text: str, what: str) -> T:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None

@@ -16,9 +16,6 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.sweeps.grid import read_grid
     from looped.sweeps.report import run_json
 
-    for name in ("budget", "runs"):
-        if not getattr(arguments, name) > 0:
-            raise UserError(f"--{name} {getattr(arguments, name)} is not positive")
     if not arguments.like.exists():
         raise UserError(f"--like {arguments.like} does not exist: name a grid YAML of your setting")
     like = read_grid(arguments.like)
@@ -33,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
         budget=arguments.budget,
         num_runs=arguments.runs,
         prior=prior,
-        budgets=_numbers("--budgets", arguments.budgets),
-        widths=[int(width) for width in _numbers("--widths", arguments.widths) or ()] or None,
+        budgets=arguments.budgets,
+        widths=arguments.widths,
         train_rows=None if data is None else data.train.rows,
         at_least=arguments.at_least,
         further=arguments.further,
@@ -73,13 +70,3 @@ def run(arguments: argparse.Namespace) -> int:
             },
         )
     return 0
-
-
-def _numbers(option: str, text: str | None) -> list[float] | None:
-    """`1e17,2.15e17` as numbers."""
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise UserError(f"{option} {text}: write it as numbers with commas between") from None

@@ -24,8 +24,6 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.sweeps.sweep_file import check_unchanged, runs_beside
     from looped.sweeps.tables import plan_table
 
-    if arguments.jobs < 1:
-        raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
     grid = read_grid(arguments.grid)
     runs = plan_sweep(grid)
     check_folder(grid.out, "out")

@@ -28,8 +28,6 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.sweeps.sweep_file import check_unchanged, register
     from looped.sweeps.workers import Workers
 
-    if arguments.jobs < 1:
-        raise UserError(f"--jobs {arguments.jobs} is below 1: choose 1 or more")
     if arguments.slurm and arguments.launcher != "slurm":
         raise UserError("--slurm goes with --launcher slurm")
     grid = read_grid(arguments.grid)

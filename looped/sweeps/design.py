@@ -108,9 +108,10 @@ def design_grid(
     )
     if not offered:
         raise UserError(
-            "no run fits: every candidate has fewer optimizer steps than min_steps, needs another "
-            "width or would see its data more than once; raise --budget, offer other --budgets and "
-            "--widths, or prepare more text"
+            f"no run fits: --budget over --runs leaves {budget / num_runs:.3g} FLOPs a run, and "
+            "every candidate has fewer optimizer steps than min_steps, needs another width or "
+            "would see its data more than once; raise --budget, lower --runs, offer other "
+            "--budgets and --widths, or prepare more text"
         )
     table = points(offered)
     candidates = Candidates(

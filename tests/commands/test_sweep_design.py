@@ -116,10 +116,32 @@ def test_no_proposed_run_sees_its_data_twice(capsys, write_grid, prepared):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--budget=5e13", "--runs=0"], "--runs 0 is not positive"),
-        (["--budget=5e9", "--runs=24"], "no run fits"),
+        (["--budget=5e13", "--runs=0"], "argument --runs: 0 is below 1"),
+        (["--budget=5e13", "--runs=1.5"], "argument --runs: '1.5' is not a whole number"),
+        (["--budget=5e9", "--runs=24"], "no run fits: --budget over --runs leaves 2.08e+08 FLOPs"),
+        (["--budget=5e13", "--runs=100000"], "leaves 5e+08 FLOPs a run"),
+        *(
+            ([f"--budget={value}", "--runs=24"], f"argument --budget: {value} is not positive")
+            for value in ("inf", "nan", "0", "-1")
+        ),
+        *(
+            (["--budget=5e13", "--runs=24", f"--{name}={value}"], f"argument --{name}: {words}")
+            for name, value, words in (
+                ("budgets", "inf", "inf is not positive and finite"),
+                ("budgets", "nan,1e12", "nan is not positive and finite"),
+                ("budgets", "0", "0 is not positive and finite"),
+                ("widths", "nan", "'nan' is not a whole number"),
+                ("widths", "inf", "'inf' is not a whole number"),
+                ("widths", "16.5,32", "'16.5' is not a whole number"),
+                ("at_least", "-1", "-1 is below 0"),
+                ("further", "-1", "-1 is below 0"),
+            )
+        ),
         (["--budget=5e13", "--runs=24", "--like=nowhere.yaml"], "--like nowhere.yaml"),
-        (["--budget=5e13", "--runs=24", "--budgets=many"], "--budgets many"),
+        (
+            ["--budget=5e13", "--runs=24", "--budgets=many"],
+            "argument --budgets: 'many' is not a number",
+        ),
         (["--budget=5e13"], "required"),
     ],
     ids=str,
