@@ -46,6 +46,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         help="train the smallest and the largest run for five seconds each to estimate the time "
         "(default: yes, where the data is there)",
     )
+    _add_fix(parser)
     _add_law(parser)
     _add_json(parser)
 
@@ -118,13 +119,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--estimator", choices=ESTIMATORS, default=ESTIMATORS[0], help="of phi (default: huber)"
     )
-    parser.add_argument(
-        "--fix",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="hold phi, alpha, beta or E in the fit of phi; may be repeated",
-    )
+    _add_fix(parser)
     _add_law(parser)
     _add_json(parser)
 
@@ -135,6 +130,16 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
         type=whole_from(1),
         default=1,
         help="runs at a time; cores and GPUs are divided between them",
+    )
+
+
+def _add_fix(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fix",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="hold phi, alpha, beta or E in the fit of phi; may be repeated",
     )
 
 

@@ -7,14 +7,18 @@ the span of the others:
     stderr(phi) = sigma / |j_phi - projection of j_phi onto the other columns|
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from looped.scaling.identifiability import HELD_BETA, design_faults, levels
-from looped.scaling.law import BETA, PHI, Design, Floats
+from looped.scaling.law import ALPHA, BETA, LOG_E, PHI, Design, Floats
 from looped.scaling.prior import Prior
+
+COLUMNS = {"E": LOG_E, "alpha": ALPHA, "beta": BETA}
+"""Columns of what can be held beside phi."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,22 +34,31 @@ class ExpectedError:
     faults: tuple[str, ...]
 
 
-def expected_error(runs: pd.DataFrame, prior: Prior) -> ExpectedError:
+def expected_error(
+    runs: pd.DataFrame, prior: Prior, *, fix: Mapping[str, float] | None = None
+) -> ExpectedError:
     """The standard error of phi expected from fitting these runs.
 
     Args:
         runs: a table with `recurrences, n_once, n_rec, tokens` and, when known, `level`.
         prior: the law at which derivatives are taken, and the noise.
+        fix: parameters that the fit will hold, as of `fit_law`; that they are held counts here, not
+            at which value.
     """
     if runs.empty:
         return ExpectedError(phi_stderr=None, faults=("no runs",))
-    held = {"beta": HELD_BETA} if levels(runs["tokens"]) == 2 else {}  # as `fit_law` does
+    held = dict(fix or {})
+    if "phi" in held:
+        return ExpectedError(phi_stderr=None, faults=(f"it is held at {held['phi']:g}",))
+    if "beta" not in held and levels(runs["tokens"]) == 2:
+        held["beta"] = HELD_BETA  # as `fit_law` does
     num_free = PHI + 1 - len(held)
     faults = tuple(design_faults(runs, num_free=num_free, held=held))
     if faults:
         return ExpectedError(phi_stderr=None, faults=faults)
     information = derivatives(runs, prior) / prior.noise
-    others = [column for column in range(PHI) if not (held and column == BETA)]
+    taken = {COLUMNS[name] for name in held}
+    others = [column for column in range(PHI) if column not in taken]
     return ExpectedError(phi_stderr=phi_stderr(information, others=others), faults=())
 
 

@@ -1,6 +1,6 @@
 """Planned runs as the points that the law is fitted to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -39,6 +39,15 @@ def by_recipe(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
     return {name: plain + [run for run in looped if run.recipe == name] for name in names}
 
 
-def expected_errors(runs: Sequence[PlannedRun], prior: Prior) -> dict[str, ExpectedError]:
-    """The standard error of phi that each recipe can expect from these runs."""
-    return {name: expected_error(points(own), prior) for name, own in by_recipe(runs).items()}
+def expected_errors(
+    runs: Sequence[PlannedRun], prior: Prior, *, fix: Mapping[str, float] | None = None
+) -> dict[str, ExpectedError]:
+    """The standard error of phi that each recipe can expect from these runs.
+
+    Args:
+        runs: of a sweep.
+        prior: law and noise to expect.
+        fix: parameters that the fit will hold.
+    """
+    recipes = by_recipe(runs).items()
+    return {name: expected_error(points(own), prior, fix=fix) for name, own in recipes}

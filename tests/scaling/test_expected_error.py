@@ -34,10 +34,18 @@ def test_information_matrix_in_the_laws_own_parameters(runs):
             )
         columns.append((ends[0] - ends[1]) / (2 * step))
     j = np.array(columns).T
-    scale = np.linalg.norm(j, axis=0)
-    covariance = np.linalg.inv((j / scale).T @ (j / scale)) / np.outer(scale, scale)
-    stderr = PUBLISHED.noise * np.sqrt(covariance[-1, -1])
-    assert expected_error(runs, PUBLISHED).phi_stderr == pytest.approx(stderr, rel=1e-4)
+    for held in ([], ["E"], ["alpha", "beta"]):
+        free = j[:, [name not in held for name in RAW]]
+        scale = np.linalg.norm(free, axis=0)
+        covariance = np.linalg.inv((free / scale).T @ (free / scale)) / np.outer(scale, scale)
+        stderr = PUBLISHED.noise * np.sqrt(covariance[-1, -1])
+        found = expected_error(runs, PUBLISHED, fix={name: values[name] for name in held})
+        assert found.phi_stderr == pytest.approx(stderr, rel=1e-4)
+
+
+def test_a_phi_that_is_held_has_no_error(runs):
+    expected = expected_error(runs, PUBLISHED, fix={"phi": 1.0})
+    assert (expected.phi_stderr, expected.faults) == (None, ("it is held at 1",))
 
 
 def test_scatter_of_simulated_fits(runs):
