@@ -1,10 +1,9 @@
 """`looped sweep plan`: the table of runs, what they cost and what they would tell about phi."""
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from looped.commands.phi import STDOUT, check_folder, write_json
+from looped.commands.phi import STDOUT, check_folder, parse_fix, write_json
 from looped.errors import UserError
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan, print, write."""
+    from looped.quantities import counted
     from looped.scaling.prior import PUBLISHED, read_prior
     from looped.sweeps.data import data_of
     from looped.sweeps.doubts import doubts
@@ -20,10 +20,11 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.sweeps.plan import plan_sweep
     from looped.sweeps.points import expected_errors
     from looped.sweeps.report import expected_lines, plan_json, run_json
-    from looped.sweeps.status import status_of
+    from looped.sweeps.status import is_finished, status_of
     from looped.sweeps.sweep_file import check_unchanged, runs_beside
     from looped.sweeps.tables import plan_table
 
+    fix = parse_fix(arguments.fix)
     grid = read_grid(arguments.grid)
     runs = plan_sweep(grid)
     check_folder(grid.out, "out")
@@ -35,17 +36,24 @@ def run(arguments: argparse.Namespace) -> int:
     rows = None if data is None else data.train.rows
     statuses = [status_of(run.directory) for run in runs]
     beside = runs_beside(arguments.grid, runs, out=grid.out)
-    expected = expected_errors([*runs, *beside], prior)
-    seconds: Sequence[float | None] = [None] * len(runs)
+    expected = expected_errors([*runs, *beside], prior, fix=fix)
+    left = [run for run in runs if not is_finished(run.directory)]
+    times: dict[str, float] = {}
     note = ""
-    if arguments.timing and rows:
-        seconds, note = _seconds(runs, arguments.jobs)
+    if arguments.timing and rows and left:
+        times, note = _seconds(left, arguments.jobs)
+    seconds = [times.get(run.name) for run in runs]
     lines = plan_table(runs, statuses=statuses, seconds=seconds, train_rows=rows)
     total = sum(run.plan.train_flops for run in runs)
-    lines.append(f"{len(runs)} runs, {total:.3g} FLOPs{note}")
+    lines.append(f"{counted(len(runs), 'run')}, {total:.3g} FLOPs{note}")
     if beside:
-        lines.append(f"with the {len(beside)} runs of other grids in {grid.out}:")
+        lines.append(f"with the {counted(len(beside), 'run')} of other grids in {grid.out}:")
     lines += expected_lines(expected, prior.source)
+    if data is None and runs[0].base.data_dir:
+        lines.append(
+            f"warning: no prepared data in {runs[0].base.data_dir}: whether it suits these runs, "
+            "how often they see it and how long they take is not known"
+        )
     lines += [f"warning: {line}" for line in doubts(runs, prior, train_rows=rows, beside=beside)]
     if arguments.json != STDOUT:
         print("\n".join(lines))
@@ -57,14 +65,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _seconds(runs: "list[PlannedRun]", jobs: int) -> tuple[Sequence[float | None], str]:
-    """Estimated seconds of each run, and what to say of the whole sweep."""
+def _seconds(runs: "list[PlannedRun]", jobs: int) -> tuple[dict[str, float], str]:
+    """Estimated seconds of each run by name, and what to say of what is left of them."""
     from looped.quantities import duration
+    from looped.sweeps.status_table import spent_flops
     from looped.sweeps.timing import estimated_seconds
 
     try:
         seconds = estimated_seconds(runs, jobs=jobs)
     except UserError as error:
-        return [None] * len(runs), f"; the time is not known: {error}"
+        return {}, f"; the time is not known: {error}"
+    left_s = sum(
+        time_s * max(0.0, 1 - spent_flops(run) / run.plan.train_flops)
+        for run, time_s in zip(runs, seconds, strict=True)
+    )
     at_a_time = f"{jobs} at a time" if jobs > 1 else "one after another"
-    return seconds, f", about {duration(sum(seconds) / jobs)} on this machine, {at_a_time}"
+    times = {run.name: time_s for run, time_s in zip(runs, seconds, strict=True)}
+    return times, f", about {duration(left_s / jobs)} left on this machine, {at_a_time}"

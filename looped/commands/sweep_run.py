@@ -21,6 +21,7 @@ INTERRUPTED_STATUS = 130
 def run(arguments: argparse.Namespace) -> int:
     """Run the grid; exit status 1 when a run failed, 130 when the user stopped it."""
     from looped.sweeps.check import refuse_mistakes
+    from looped.sweeps.data import data_of
     from looped.sweeps.devices import devices_for
     from looped.sweeps.grid import read_grid
     from looped.sweeps.launch import what_is_left
@@ -34,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     runs = plan_sweep(grid)
     check_folder(grid.out, "out")
     check_unchanged(arguments.grid, runs, out=grid.out)
+    data_of(runs[0].base, runs=runs)
     left = what_is_left(runs, retry=arguments.retry)
     here = arguments.launcher == "local"
     executor = None

@@ -4,19 +4,22 @@ import argparse
 from dataclasses import asdict
 
 from looped.commands.phi import STDOUT, parse_fix, write_json
+from looped.errors import UserError
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the sweep directory, print, write."""
     from looped.scaling.prior import PUBLISHED, read_prior
+    from looped.sweeps.doubts import beyond_the_law
     from looped.sweeps.failures import failure_of
     from looped.sweeps.points import by_recipe, expected_errors
     from looped.sweeps.report import expected_lines, plan_json, run_json
-    from looped.sweeps.so_far import phi_so_far
+    from looped.sweeps.so_far import SoFar, phi_so_far
     from looped.sweeps.status import status_of
     from looped.sweeps.status_table import spent_flops, status_table
     from looped.sweeps.sweep_file import registered_runs
 
+    fix = parse_fix(arguments.fix)
     runs = registered_runs(arguments.directory)
     prior = PUBLISHED
     if arguments.law is not None:
@@ -27,10 +30,14 @@ def run(arguments: argparse.Namespace) -> int:
         failure_of(run.directory) if status == "failed" else None
         for run, status in zip(runs, statuses, strict=True)
     ]
-    expected = expected_errors(runs, prior)
-    now = phi_so_far(
-        arguments.directory, estimator=arguments.estimator, fix=parse_fix(arguments.fix)
-    )
+    expected = expected_errors(runs, prior, fix=fix)
+    now: dict[str, SoFar] = {}
+    without_phi = "no complete runs"
+    if "complete" in statuses:
+        try:
+            now = phi_so_far(arguments.directory, estimator=arguments.estimator, fix=fix)
+        except UserError as error:
+            without_phi = f"looped phi refuses: {error}"
     if arguments.json != STDOUT:
         lines = status_table(runs, statuses=statuses, spent=spent)
         lines += [
@@ -40,8 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         lines += [f"phi of {name} so far: {found.in_words}" for name, found in now.items()]
         if not now:
-            lines.append("phi so far: no complete runs")
+            lines.append(f"phi so far: {without_phi}")
         lines += [f"when complete: {line}" for line in expected_lines(expected, prior.source)]
+        lines += [f"warning: {line}" for line in beyond_the_law(runs, prior)]
         print("\n".join(lines))
     if arguments.json:
         entries = [

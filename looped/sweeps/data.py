@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from looped.errors import UserError
 from looped.sweeps.base import Base
 from looped.sweeps.plan import PlannedRun
+from looped.sweeps.status import record_of
 
 if TYPE_CHECKING:
     from looped.datamodules.prepared_data import PreparedData
@@ -18,10 +19,11 @@ def data_of(base: Base, *, runs: Sequence[PlannedRun] = ()) -> "PreparedData | N
 
     Args:
         base: of the sweep; names the data.
-        runs: whose models the data must fit.
+        runs: whose models the data must fit; those that have begun must have begun with it.
 
     Raises:
-        UserError: the data is there, but damaged or of another vocabulary or row length.
+        UserError: the data is there, but damaged, of another vocabulary or row length, or not that
+            which runs were trained on.
     """
     from looped.datamodules.directory import Directory
     from looped.datamodules.prepared_data import read_prepared
@@ -36,4 +38,14 @@ def data_of(base: Base, *, runs: Sequence[PlannedRun] = ()) -> "PreparedData | N
     models = [run.architecture for run in runs]
     for seq_len, vocab_size in sorted({(model.seq_len, model.vocab_size) for model in models}):
         read_prepared(base.data_dir, seq_len=seq_len, vocab_size=vocab_size)
-    return read_prepared(base.data_dir)
+    data = read_prepared(base.data_dir)
+    for run in runs:
+        record = record_of(run.directory)
+        before = ((record and record.data) or {}).get("fingerprint", data.fingerprint)
+        if before != data.fingerprint:
+            raise UserError(
+                f"{base.data_dir} holds other data than {run.name} was trained on: fingerprint "
+                f"{data.fingerprint} instead of {before}. Name the directory of the data it had, "
+                "or choose another out"
+            )
+    return data

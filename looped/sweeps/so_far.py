@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from looped.errors import UserError
+from looped.quantities import counted
 from looped.scaling.fit import Estimator, fit_law
 from looped.scaling.runs import read_runs
 
@@ -30,16 +30,17 @@ class SoFar:
     @property
     def in_words(self) -> str:
         """One line."""
+        runs = counted(self.runs, "complete run")
         if self.phi is None:
-            return f"not yet from {self.runs} complete runs: {'; '.join(self.faults)}"
+            return f"not yet from {runs}: {'; '.join(self.faults)}"
         error = "" if self.stderr is None else f" (standard error {self.stderr:.2g})"
-        return f"{self.phi:.3f}{error} from {self.runs} complete runs"
+        return f"{self.phi:.3f}{error} from {runs}"
 
 
 def phi_so_far(
     out: Path, *, estimator: Estimator = "huber", fix: Mapping[str, float] | None = None
 ) -> dict[str, SoFar]:
-    """Fit each recipe of a sweep directory from a few starts; empty when no run is complete.
+    """Fit each recipe of a sweep directory from a few starts.
 
     Args:
         out: the sweep directory.
@@ -47,15 +48,13 @@ def phi_so_far(
         fix: likewise.
 
     Raises:
-        UserError: a parameter that cannot be held.
+        UserError: a parameter that cannot be held, no complete run, or runs that `looped phi`
+            refuses.
     """
-    try:
-        pool = read_runs(out)
-        tables = {name: pool.of_recipe(name) for name in pool.recipes}
-    except UserError:  # no complete run yet, or runs that `looped phi` will refuse in its own words
-        return {}
+    pool = read_runs(out)
     found = {}
-    for name, table in tables.items():
+    for name in pool.recipes:
+        table = pool.of_recipe(name)
         fit = fit_law(table, estimator=estimator, fix=fix, polish=FEW_STARTS)
         found[name] = SoFar(runs=len(table), phi=fit.phi, stderr=fit.stderr, faults=fit.faults)
     return found

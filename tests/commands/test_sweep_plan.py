@@ -14,6 +14,7 @@ from looped.sweeps.grid import read_grid
 from looped.sweeps.plan import plan_sweep
 from looped.sweeps.points import points
 from looped.sweeps.sweep_file import register
+from tests.test_record import a_record
 
 ROOT = Path(__file__).parents[2]
 RUN_KEYS = (
@@ -136,7 +137,68 @@ def test_data_of_other_models_is_refused(write_grid, capsys, model, words):
 def test_a_plan_may_come_before_its_data(write_grid, capsys):
     grid = write_grid({"data": {"data_dir": "nowhere", "batch_size": 4}})
     assert main(["sweep", "plan", str(grid)]) == 0
-    assert "4 runs" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "4 runs" in out
+    assert "warning: no prepared data in nowhere" in out
+
+
+def test_one_run_is_singular(write_grid, capsys):
+    grid = write_grid(recurrences=[1], tokens={"6.4e2": [8]})
+    assert main(["sweep", "plan", str(grid), "--no-timing"]) == 0
+    assert "\n1 run, " in capsys.readouterr().out
+
+
+def test_the_time_of_what_is_left(write_grid, capsys, monkeypatch):
+    """Complete runs take no time any more, a half-trained one half of it; none left, none tried."""
+    tried = []
+
+    def a_minute_each(runs, *, jobs):
+        tried.append([run.name for run in runs])
+        return [60.0] * len(runs)
+
+    monkeypatch.setattr("looped.sweeps.timing.estimated_seconds", a_minute_each)
+    grid = write_grid()
+    runs = plan_sweep(read_grid(grid))
+    for run, share in zip(runs[:2], (1, 2), strict=True):
+        run.directory.mkdir(parents=True)
+        flops = {"train": run.plan.train_flops // share}
+        status = "complete" if share == 1 else "stopped"
+        a_record(status=status, flops=flops, data=None).write(run.directory)
+    assert main(["sweep", "plan", str(grid)]) == 0
+    assert tried == [[run.name for run in runs[1:]]]
+    out = capsys.readouterr().out
+    assert "about 2.5 min left on this machine" in out
+    for run in runs[1:]:
+        run.directory.mkdir(parents=True, exist_ok=True)
+        a_record(status="complete", data=None).write(run.directory)
+    assert main(["sweep", "plan", str(grid)]) == 0
+    assert len(tried) == 1
+
+
+def test_what_is_held_counts(monkeypatch, capsys):
+    """The error expected with E held is smaller than with E free; a misspelt one is refused."""
+    monkeypatch.chdir(ROOT)
+    errors = []
+    for fix in ([], ["--fix", "E=1.5"]):
+        assert main(["sweep", "plan", "configs/sweeps/paper.yaml", "--json", "-", *fix]) == 0
+        errors.append(json.loads(capsys.readouterr().out)["expected"]["phi_stderr"])
+    assert errors[1] < errors[0]
+    assert main(["sweep", "plan", "configs/sweeps/paper.yaml", "--fix", "F=1"]) == 2
+    assert "--fix F=1: cannot fix 'F'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["plan", "run"])
+def test_other_data_than_runs_were_trained_on(write_grid, capsys, action):
+    """Half a sweep on one text and half on another is no sweep."""
+    grid = write_grid()
+    run = plan_sweep(read_grid(grid))[0]
+    run.directory.mkdir(parents=True)
+    a_record(status="complete", data={"fingerprint": "f" * 16}).write(run.directory)
+    assert main(["sweep", action, str(grid)]) == 2
+    error = capsys.readouterr().err
+    assert f"holds other data than {run.name} was trained on" in error
+    assert f"instead of {'f' * 16}" in error
+    assert error.count("\n") == 1
 
 
 def test_places_that_cannot_be_written(write_grid, tmp_path, capsys):

@@ -1,6 +1,7 @@
 """`looped sweep status`: counts, FLOPs, what phi could already say; without training."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from looped.sweeps.sweep_file import register
 from tests.test_record import a_record
 
 
-def _finish(run, *, status="complete", noise=0.0):
+def _finish(run, *, status="complete", noise=0.0, flops=None):
     """The record that training this run would leave, its loss on the published law."""
     groups = run.architecture.parameter_groups()
     loss = PUBLISHED.law.loss(
@@ -39,7 +40,7 @@ def _finish(run, *, status="complete", noise=0.0):
         started=run.name,
         model=run.architecture.as_record(),
         params=groups.as_record(),
-        flops={"convention": "paper", "train": run.plan.train_flops, "budget": None},
+        flops=flops or {"convention": "paper", "train": run.plan.train_flops, "budget": None},
         progress={
             "step": run.plan.steps,
             "tokens": run.plan.tokens,
@@ -59,7 +60,7 @@ def start(write_grid, tmp_path):
     """Plans a grid of 9 sizes and enters it into tmp_path/sweep."""
 
     def enter(**changes):
-        path = write_grid(tokens=TOKENS, **changes)
+        path = write_grid(**{"tokens": TOKENS} | changes)
         runs = plan_sweep(read_grid(path))
         register(path, runs, out=tmp_path / "sweep")
         return runs
@@ -93,7 +94,7 @@ def test_every_status_is_counted(start, tmp_path, capsys):
     assert cells[0][:9] == ["baseline", "1e+04", "1", "-", "1", "1", "1", "-", "-"]
     assert cells[1][:9] == ["baseline", "1e+04", "2", "1", "-", "-", "-", "1", "1"]
     assert cells[6][:7] == ["all", "13", "1", "1", "1", "1", "1"]
-    assert "not yet from 1 complete runs" in "\n".join(lines)
+    assert "not yet from 1 complete run:" in "\n".join(lines)
     assert f"failed: {sweep[3].name}: out of memory" in lines
 
 
@@ -111,6 +112,35 @@ def test_what_phi_could_already_say(start, tmp_path, capsys):
     options = ["--json=-", "--estimator=least_squares", "--fix=phi=1"]
     assert main(["sweep", "status", str(tmp_path / "sweep"), *options]) == 0
     assert json.loads(capsys.readouterr().out)["so_far"]["baseline"]["phi"] == 1.0
+
+
+def test_why_phi_refuses(start, tmp_path, capsys):
+    """Not "no complete runs" where there are some; and the expectation is called a guess."""
+    sweep = start()
+    assert main(["sweep", "status", str(tmp_path / "sweep")]) == 0
+    out = capsys.readouterr().out
+    assert "phi so far: no complete runs" in out
+    assert "the expected error is a guess" in out
+    _finish(sweep[0])
+    _finish(sweep[1], flops={"convention": "causal", "train": 1, "budget": None})
+    assert main(["sweep", "status", str(tmp_path / "sweep")]) == 0
+    assert (
+        "phi so far: looped phi refuses: runs of different FLOP convention"
+        in capsys.readouterr().out
+    )
+
+
+def test_what_is_held_counts_in_the_expectation(start, tmp_path, capsys):
+    """A fit that holds E has one parameter less to trade phi against."""
+    start(tokens={"1e4": [8, 16], "4e4": [8], "1.6e5": [8]}, recurrences=[1, 2])
+    said = []
+    for fix in ([], ["--fix", "E=1"]):
+        assert main(["sweep", "status", str(tmp_path / "sweep"), *fix]) == 0
+        said.append(capsys.readouterr().out)
+    expected = [
+        float(re.search(r"standard error of phi, baseline: (\S+)", text)[1]) for text in said
+    ]
+    assert expected[1] < expected[0]
 
 
 def test_elsewhere_there_is_no_sweep(tmp_path, capsys):
