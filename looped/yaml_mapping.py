@@ -25,6 +25,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        loader.name = path.name  # in messages, in the place of "<unicode string>"
         try:
             document = loader.get_single_node()
             _refuse_repeated_keys(document, seen=set())

@@ -54,8 +54,9 @@ def register(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> None:
             file = _read(out)
             _refuse_changes(_all_runs(file, out), runs, grid_path)
             entry = {"grid": read_mapping(grid_path), "base": runs[0].base.content}
-            before = file.grids.get(str(grid_path))
-            file.grids[str(grid_path)] = entry
+            key = _key_of(grid_path, file)
+            before = file.grids.get(key)
+            file.grids[key] = entry
             if before not in (None, entry):
                 file.earlier.append(before)
             current = {run.name for run in _current_runs(file, out)}
@@ -81,8 +82,10 @@ def registered_runs(out: Path) -> list[PlannedRun]:
     Runs that a grid no longer lists are among them when they have begun.
 
     Raises:
-        UserError: no sweep was launched into it, or its file cannot be read.
+        UserError: it is no directory, no sweep was launched into it, or its file cannot be read.
     """
+    if not out.is_dir():
+        raise UserError(f"no sweep in {out}: it is no directory; name the `out` of a grid YAML")
     file = _read(out)
     if not file.grids:
         raise UserError(
@@ -110,7 +113,7 @@ def runs_beside(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> list[P
         UserError: the file of the directory cannot be read.
     """
     file = _read(out)
-    before = file.grids.pop(str(grid_path), None)
+    before = file.grids.pop(_key_of(grid_path, file), None)
     beside = {run.name: run for run in _current_runs(file, out)}
     for entry in (*file.earlier, *([] if before is None else [before])):
         beside |= {run.name: run for run in _begun(entry, out, other_than=beside.keys())}
@@ -145,6 +148,12 @@ def _read(out: Path) -> _SweepFile:
     return _SweepFile(grids=grids, earlier=earlier)
 
 
+def _key_of(grid_path: Path, file: _SweepFile) -> str:
+    """The name under which a grid stands in the file: that of its first launch."""
+    resolved = grid_path.resolve()
+    return next((key for key in file.grids if Path(key).resolve() == resolved), str(grid_path))
+
+
 def _current_runs(file: _SweepFile, out: Path) -> list[PlannedRun]:
     return [run for entry in file.grids.values() for run in _runs_of(entry, out)]
 
@@ -160,11 +169,15 @@ def _begun(entry: Any, out: Path, *, other_than: Collection[str]) -> list[Planne
     return [run for run in runs if run.name not in other_than and has_begun(run.directory)]
 
 
-def _runs_of(entry: Mapping[str, Any], out: Path) -> list[PlannedRun]:
+def _runs_of(entry: Any, out: Path) -> list[PlannedRun]:
     try:
-        grid = make_grid(dict(entry["grid"]) | {"out": str(out)})
+        if not isinstance(entry, dict) or not all(
+            isinstance(entry.get(part), dict) for part in ("grid", "base")
+        ):
+            raise UserError("an entry is not a grid with its base: looped did not write it")
+        grid = make_grid(entry["grid"] | {"out": str(out)})
         return plan_runs(grid, make_base(grid.base, entry["base"]))
-    except (UserError, KeyError, TypeError, ValueError) as error:
+    except UserError as error:
         raise UserError(f"{out / SWEEP_FILE}: {error}") from error
 
 

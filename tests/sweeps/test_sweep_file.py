@@ -6,7 +6,13 @@ import yaml
 from looped.errors import UserError
 from looped.sweeps.grid import read_grid
 from looped.sweeps.plan import plan_sweep
-from looped.sweeps.sweep_file import SWEEP_FILE, check_unchanged, register, registered_runs
+from looped.sweeps.sweep_file import (
+    SWEEP_FILE,
+    check_unchanged,
+    register,
+    registered_runs,
+    runs_beside,
+)
 from tests.test_record import a_record
 
 
@@ -113,9 +119,38 @@ def test_grids_that_share_a_directory(write_grid, out, tmp_path):
 def test_directories_without_a_sweep(tmp_path):
     with pytest.raises(UserError, match=r"no sweep in .*start one"):
         registered_runs(tmp_path)
-    (tmp_path / SWEEP_FILE).write_text("grids: 3\n")
-    with pytest.raises(UserError, match=r"sweep\.yaml: has no grids"):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"file: it is no directory; name the `out` of a grid"):
+        registered_runs(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("grids: 3", "has no grids"),
+        ("grids: {a.yaml: 3}", "an entry is not a grid with its base"),
+        ("grids: {a.yaml: {grid: {out: x}}}", "an entry is not a grid with its base"),
+        ("grids: {a.yaml: {grid: {out: x}, base: [1]}}", "an entry is not a grid with its base"),
+        ("grids: {a.yaml: {grid: {out: x}, base: {}}}", "the key base is missing"),
+        ("grids: {}\nearlier: [x]", "no sweep in"),
+    ],
+)
+def test_a_sweep_file_of_others(tmp_path, text, words):
+    """Said in words of its own, not in Python's."""
+    (tmp_path / SWEEP_FILE).write_text(text)
+    with pytest.raises(UserError) as caught:
         registered_runs(tmp_path)
-    (tmp_path / SWEEP_FILE).write_text("grids: {a.yaml: {grid: {out: x}}}\n")
-    with pytest.raises(UserError, match=r"sweep\.yaml: the key base is missing"):
-        registered_runs(tmp_path)
+    assert words in str(caught.value)
+    assert SWEEP_FILE in str(caught.value)
+
+
+def test_a_grid_is_one_by_any_path(write_grid, out, monkeypatch):
+    """Launched by its relative and its absolute path, a grid must not be remembered twice."""
+    path = write_grid()
+    _register(path, out)
+    monkeypatch.chdir(path.parent)
+    smaller = write_grid(tokens={"6.4e2": [8]})
+    relative = smaller.relative_to(path.parent)
+    assert runs_beside(relative, _plan(relative), out=out) == []
+    assert _register(relative, out) == registered_runs(out)
+    assert len(yaml.safe_load((out / SWEEP_FILE).read_text())["grids"]) == 1
