@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from looped.atomic_write import write_atomically
 from looped.errors import UserError
-from looped.file_lock import LOOK_S, lock
+from looped.file_lock import LOOK_S, is_locked, lock
 from looped.record import (
     CHECKPOINT_DIR,
     CONFIG_FILE,
@@ -108,14 +108,17 @@ def existing_checkpoint(run_dir: Path, ckpt_path: str) -> Path:
     path = run_dir / CHECKPOINT_DIR / LAST_CHECKPOINT if ckpt_path == "last" else Path(ckpt_path)
     if not path.exists():
         raise UserError(f"checkpoint {path} does not exist: leave --ckpt_path out to start anew")
+    remedy = "name an earlier one"
+    if ckpt_path == "last":
+        remedy += f", or remove {run_dir} to start anew"
     try:
         read_checkpoint(path)
     except RecordError as error:
-        raise UserError(f"checkpoint {path}: {error}") from error
+        raise UserError(f"checkpoint {path}: {error}; {remedy}") from error
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()  # the tensors too, which the record does not touch
     if damaged is not None:
-        raise UserError(f"checkpoint {path}: damaged at {damaged}; resume from an earlier one")
+        raise UserError(f"checkpoint {path}: damaged at {damaged}; {remedy}")
     return path
 
 
@@ -135,14 +138,20 @@ def _sole_writer(run_dir: Path) -> TextIO:
             f"run directory {run_dir} cannot be written: {error.strerror}; choose another --run.dir"
         ) from error
     if held is None:
-        raise UserError(
-            f"another process is training in {run_dir}: wait for it, or choose another --run.dir"
-        )
+        raise _at_work(run_dir)
     return held
 
 
+def _at_work(run_dir: Path) -> UserError:
+    return UserError(
+        f"another process is training in {run_dir}: wait for it, or choose another --run.dir"
+    )
+
+
 def refuse_used(run_dir: Path) -> None:
-    """A directory that holds a run is not trained into anew."""
+    """A directory that holds a run, or in which one is trained, is not trained into anew."""
+    if is_locked(run_dir / LOCK_FILE):
+        raise _at_work(run_dir)
     finished = False
     if (run_dir / RUN_FILE).exists():
         try:

@@ -7,6 +7,8 @@ import zipfile
 import pytest
 
 from looped.cli import main
+from looped.file_lock import lock
+from looped.record import CHECKPOINT_DIR, LAST_CHECKPOINT, LOCK_FILE
 from tests.training.conftest import fit, tree
 
 
@@ -124,7 +126,14 @@ def test_a_checkpoint_with_damaged_tensors_is_refused(config, tmp_path, capsys):
     path.write_bytes(content)
     capsys.readouterr()
     assert fit(config, "--ckpt_path=last") == 2
-    assert "damaged at" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "damaged at" in error
+    assert f"or remove {tmp_path / 'run'} to start anew" in error
+    path.write_bytes(content[: len(content) // 2])  # the disk was full
+    assert fit(config, "--ckpt_path=last") == 2
+    error = capsys.readouterr().err
+    assert "truncated or damaged" in error
+    assert f"or remove {tmp_path / 'run'} to start anew" in error
 
 
 def test_an_unknown_key_in_the_yaml_offers_the_nearest(config, tmp_path, capsys):
@@ -141,3 +150,13 @@ def test_a_used_directory_is_refused(config, tmp_path, capsys):
     assert "--ckpt_path last" in capsys.readouterr().err
     assert before == {p: (tmp_path / "run" / p).stat().st_mtime_ns for p in before}
     assert tree(tmp_path / "run") == sorted(before)
+
+
+def test_a_directory_at_work_is_left_to_who_works_there(config, tmp_path, capsys):
+    """To resume is no way on while another process trains; it has left a checkpoint already."""
+    checkpoint = tmp_path / "run" / CHECKPOINT_DIR / LAST_CHECKPOINT
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_text("")
+    with lock(tmp_path / "run" / LOCK_FILE):
+        assert fit(config) == 2
+    assert "another process is training in" in capsys.readouterr().err
