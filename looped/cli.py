@@ -83,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{name}: error: {error}", file=sys.stderr)
         return USER_ERROR_STATUS
     except KeyboardInterrupt:
+        print(f"looped {command}: interrupted", file=sys.stderr)
         return INTERRUPTED_STATUS
 
 

@@ -7,10 +7,13 @@ looped sweep design --budget 5e13 --runs 24           which grid tells phi best
 """
 
 import argparse
+import contextlib
 import importlib
 import math
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TypeVar
 
 from looped.commands.phi import ESTIMATORS, check_json
@@ -33,7 +36,22 @@ def run(arguments: argparse.Namespace) -> int:
     """Perform the action; each lives in looped/commands/sweep_<action>.py."""
     check_json(vars(arguments).get("json"))
     action = importlib.import_module(f"looped.commands.sweep_{arguments.action}")
-    return int(action.run(arguments))
+    with _sigterm_as_ctrl_c():
+        return int(action.run(arguments))
+
+
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM unwind: what an action has in temporary folders or workers is to be cleared."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:

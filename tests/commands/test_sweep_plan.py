@@ -1,8 +1,11 @@
 """`looped sweep plan`: table and JSON."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -227,3 +230,22 @@ def test_help_is_cheap():
         "assert not {'numpy', 'torch', 'lightning', 'rich', 'submitit'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_sigterm_while_timing(write_grid, tmp_path, capsys, monkeypatch):
+    """As Ctrl-C: a line, status 130, and no folder of half-trained runs left behind."""
+
+    def terminated(runs, *, jobs):
+        assert [path.name[:14] for path in folder.iterdir()] == ["looped-timing-"]
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setattr("looped.sweeps.timing._train_briefly", terminated)
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["sweep", "plan", str(write_grid())]) == 130
+    assert capsys.readouterr().err == "looped sweep: interrupted\n"
+    assert [*folder.iterdir()] == []
+    assert signal.getsignal(signal.SIGTERM) is before
