@@ -44,7 +44,7 @@ def doubts(
         run, most = max(repeated, key=lambda pair: pair[1] or 0.0)
         lines.append(
             f"{len(repeated)} of {len(runs)} runs see their data more than once, {run.name} "
-            f"{most:.1f} times: the law assumes fresh tokens, so prepare more text"
+            f"{most:.3g} times: the law assumes fresh tokens, so prepare more text"
         )
     half_trained = [run for run in runs if run.control == "unshared" and _truncated(run)]
     if half_trained:
@@ -129,7 +129,7 @@ def _beside_the_optimum(
     for run in beside:
         if _cell(run) in cells:
             cells[_cell(run)].append(run)
-    lines = []
+    off: dict[str, list[str]] = {}
     for (recipe, budget, r), cell in cells.items():
         first = cell[0]
         best = best_width(
@@ -140,11 +140,15 @@ def _beside_the_optimum(
         )
         widths = [run.architecture.width for run in cell]
         if best < min(widths) / SLACK or best > max(widths) * SLACK:
-            lines.append(
+            side = "above" if best < min(widths) else "below"
+            off.setdefault(side, []).append(
                 f"{recipe}, budget {budget:.3g}, r = {r}: widths {min(widths)} to {max(widths)} do "
                 f"not bracket {best:.0f}, the best one by {prior.source}"
             )
-    return lines
+    return [
+        f"{examples[0]}; in {len(examples)} of {len(cells)} cells all widths lie {side} the best"
+        for side, examples in off.items()
+    ]
 
 
 def _cell(run: PlannedRun) -> tuple[str, float, int]:

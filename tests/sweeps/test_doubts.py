@@ -64,8 +64,12 @@ def test_widths_beside_the_optimum(paper):
     """Widths that all lie on one side of the best one leave the parabola without a vertex."""
     few = replace(paper, budgets={1e18: (384, 512)}, recurrences=(1, 8))
     lines = doubts(plan_sweep(few), PUBLISHED, train_rows=None)
-    assert len(lines) == 2
+    assert len(lines) == 1
     assert "budget 1e+18, r = 1: widths 384 to 512 do not bracket" in lines[0]
+    assert "in 2 of 2 cells all widths lie below the best" in lines[0]
+    sides = replace(few, budgets={4.64e17: (1536, 1792), 1e18: (384, 512)})
+    lines = doubts(plan_sweep(sides), PUBLISHED, train_rows=None)
+    assert ["above" in line for line in lines] == [True, False]
     paper_plan = plan_sweep(paper)
     assert doubts(paper_plan, PUBLISHED, train_rows=None) == []
     both = replace(few, budgets={1e18: (384, 896)})
