@@ -81,7 +81,7 @@ def test_repeated_data(paper):
     runs = plan_sweep(replace(paper, budgets={1e18: (384, 896)}, recurrences=(1,)))
     (line,) = doubts(runs, PUBLISHED, train_rows=500_000)
     assert line.startswith(
-        "1 of 2 runs see their data more than once, baseline-r1-d384-C1e18-s0 2.1"
+        "1 of 2 runs see their data more than once, baseline-r1-d384-C1e18-s0 2.06 times"
     )
     assert doubts(runs, PUBLISHED, train_rows=2_000_000) == []
 
