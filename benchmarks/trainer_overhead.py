@@ -3,8 +3,8 @@
     python benchmarks/trainer_overhead.py        two minutes
 
 A step of `LoopedLM` under the Trainer, as `looped fit` sets it up, against the same step in a bare
-loop, in turns: r = 4 with 2-4-2 layers, T = 256, float32, one thread. The time of the callbacks is
-what Lightning's own profiler counts for them.
+loop, in turns: r = 4 with 2-4-2 layers, T = 256, float32, CPU time, one thread. The time of the
+callbacks is what Lightning's own profiler counts for them, by the clock.
 """
 
 import statistics
