@@ -47,6 +47,7 @@ class RunDirectory(SaveConfigCallback):
 
     _lock: TextIO | None = None
     _first_step = 0
+    _is_over = False  # the start before reached the horizon: this one leaves the files as they are
 
     @override
     def on_load_checkpoint(
@@ -59,7 +60,8 @@ class RunDirectory(SaveConfigCallback):
         directory = Path(trainer.default_root_dir)
         if trainer.is_global_zero:
             self._lock = _sole_writer(directory)
-        if self.config.trainer.logger is False:
+        self._is_over = not self.config.allow_changes and _is_complete(directory)
+        if self.config.trainer.logger is False or self._is_over:
             return
         if trainer.is_global_zero:
             _keep_metrics(directory)
@@ -81,7 +83,7 @@ class RunDirectory(SaveConfigCallback):
 
     @override
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.is_global_zero:
+        if trainer.is_global_zero and not self._is_over:
             step = trainer.global_step
             name = CONFIG_FILE if step == 0 else f"config-step={step:08d}.yaml"
             text = self.parser.dump(self.config, skip_none=False)
@@ -165,6 +167,14 @@ def refuse_used(run_dir: Path) -> None:
             f"run directory {run_dir} already holds a run: resume it with --ckpt_path last, or "
             "choose another --run.dir"
         )
+
+
+def _is_complete(run_dir: Path) -> bool:
+    """Whether the record there says that its run reached its horizon and was measured there."""
+    try:
+        return read_run_file(run_dir / RUN_FILE).status == "complete"
+    except RecordError:
+        return False
 
 
 def _keep_metrics(run_dir: Path) -> None:

@@ -162,3 +162,18 @@ def test_every_start_keeps_its_training_curve(config, tmp_path):
         last_steps.append(max(int(row["step"]) for row in rows if row["train_loss"]))
     assert last_steps == sorted(set(last_steps))
     assert last_steps[0] < 6 <= last_steps[1] < 12 <= last_steps[2]
+
+
+def test_a_complete_run_is_left_as_it_is(config, tmp_path, capsys):
+    """Resumed once more it would set its training curve aside and begin an empty one."""
+    assert fit(config) == 0
+    run = tmp_path / "run"
+    before = {path: path.read_bytes() for path in run.glob("*") if path.is_file()}
+    del before[run / "run.json"]  # written again, with the wall time of this start
+    capsys.readouterr()
+    assert fit(config, "--ckpt_path=last") == 0
+    assert "100% of the plan" in capsys.readouterr().out
+    after = {path: path.read_bytes() for path in run.glob("*") if path.is_file()}
+    del after[run / "run.json"]
+    assert after == before
+    assert read_run_file(run / "run.json").status == "complete"
