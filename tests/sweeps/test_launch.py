@@ -278,4 +278,4 @@ def test_a_run_of_several_processes(write_grid, tmp_path):
 
 def test_no_jobs_are_refused(write_grid, capsys):
     assert main(["sweep", "run", str(write_grid()), "--jobs", "0"]) == 2
-    assert "--jobs 0" in capsys.readouterr().err
+    assert "--jobs: 0 is below 1" in capsys.readouterr().err
