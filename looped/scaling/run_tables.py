@@ -23,8 +23,10 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     """Read one CSV file.
 
     Args:
-        path: with at least the columns `recurrences, n_once, n_rec, tokens, loss`. In a line whose
-            `control` is `unshared`, n_rec counts every copy; it is read as r = 1.
+        path: with at least the columns `recurrences, n_once, n_rec, tokens, loss`. Where no
+            `control` is given, a recipe named `<recipe>-unshared` or `-injected`, as a sweep names
+            its controls, is one. In a line whose control is `unshared`, n_rec counts every copy; it
+            is read as r = 1.
 
     Returns:
         One row per usable line, `run` being `FILE:LINE` unless the file names its runs; and the
@@ -79,6 +81,11 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     if "recipe" not in table:
         table["recipe"] = DEFAULT_RECIPE
     table["recipe"] = table["recipe"].fillna(DEFAULT_RECIPE)
+    if "control" not in table:
+        table["control"] = pd.Series(index=table.index, dtype=object)
+    for control in CONTROLS:
+        named = table["recipe"].str.endswith(f"-{control}")
+        table.loc[table["control"].isna() & named, "control"] = control
 
     blank = (content == "").all(axis=1)
     faults = {
@@ -86,8 +93,7 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
         for i in table.index[~blank]
         if (fault := _why_left_out(table.loc[i].to_dict(), content.loc[i].to_dict()))
     }
-    if "control" in table:
-        table.loc[table["control"] == "unshared", "recurrences"] = 1
+    table.loc[table["control"] == "unshared", "recurrences"] = 1
     excluded = [Exclusion(f"{path.name}:{lines[i]}", why) for i, why in faults.items()]
     kept = table[~blank & ~table.index.isin(list(faults))]
     return kept.reset_index(drop=True), excluded

@@ -101,7 +101,7 @@ class RunPool:
         if plain.empty:
             plain = self.table[self.table["recurrences"] == 1]
             for owner in (recipe, DEFAULT_RECIPE):
-                controls = plain["recipe"].isin(control_recipes(owner))
+                controls = plain["control"].notna() & plain["recipe"].isin(control_recipes(owner))
                 if controls.any():
                     plain = plain[controls]
                     break

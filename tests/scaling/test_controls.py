@@ -111,6 +111,24 @@ def test_a_recipe_takes_its_own_control(tmp_path):
     }
 
 
+def test_a_table_without_the_column_knows_controls_by_name(tmp_path):
+    """They would stand in for the plain runs of every recipe that has none, unasked."""
+    runs = synthetic().drop(columns="run", errors="ignore")
+    plain, looped = runs[runs["recurrences"] == 1], runs[runs["recurrences"] > 1]
+    tables = {"alone": (plain, looped.assign(recipe="truncated"))}
+    wired = plain.assign(recipe="baseline-injected", loss=plain["loss"] + WIRING)
+    tables["beside"] = (*tables["alone"], wired)
+    fitted = {}
+    for name, parts in tables.items():
+        pd.concat(parts).to_csv(tmp_path / f"{name}.csv", index=False)
+        pool = read_runs(tmp_path / f"{name}.csv")
+        fitted[name] = sorted(pool.of_recipe("truncated")["loss"])
+    assert fitted["beside"] == fitted["alone"]
+    assert [why.why for why in pool.excluded] == [
+        "a control (wiring without a loop): fitted only with --reference injected"
+    ] * len(wired)
+
+
 def test_the_reference_decides_what_phi_holds(table):
     """Against unshared runs the wiring is in both, so phi is moved by sharing alone."""
     fits = {}
@@ -144,7 +162,7 @@ def test_a_reference_that_is_not_there_is_named(table, tmp_path):
         read_runs(table, reference="injected")
     with pytest.raises(UserError, match="reference 'twin' is unknown: choose plain, unshared"):
         read_runs(table, reference="twin")
-    odd = pd.read_csv(table).assign(control=["shared", *[""] * 167])
+    odd = pd.read_csv(table).assign(recipe="baseline", control=["shared", *[""] * 167])
     odd.to_csv(tmp_path / "odd.csv", index=False)
     pool = read_runs(tmp_path / "odd.csv")
     assert reasons(pool) == {"odd.csv:2": "control is shared: neither unshared nor injected"}
