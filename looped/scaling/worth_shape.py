@@ -100,9 +100,9 @@ def _verdict(
         return "unknown"
     if max(found.p, found.p_cells) >= 1 - level:
         return "one exponent" if fit.phi is not None else "unknown"
-    if _stands(step, level) or _better_step(nested):
-        return "step"
-    return "step or bend" if step is None else "bend"
+    if step is None:  # two counts: free worths and every law with a step have as many parameters
+        return "step or bend"
+    return "step" if _stands(step, level) or _better_step(nested) else "bend"
 
 
 def _sentence(
@@ -127,7 +127,9 @@ def _sentence(
         return f"one exponent describes them: r^{fit.phi:.3f} (lack of fit {p})"
     rejected = f"one exponent does not describe them ({p})"
     if verdict == "step":
-        return f"{rejected}, a step between 1 and more than one does: {_told(step, nested, level)}"
+        assert step is not None
+        told = _told(step, nested, counts=len(worths[0]), level=level)
+        return f"{rejected}, a step between 1 and more than one does: {told}"
     if verdict == "bend" and step is not None:
         return (
             f"{rejected}, nor does a step between 1 and more than one (p = {step.p:.2g}): they "
@@ -139,9 +141,16 @@ def _sentence(
     )
 
 
-def _told(step: LinearTest | None, nested: Mapping[str, NestedFit], level: float) -> str:
-    """The step in words: one of worth where that stands, else one of the loss or the size."""
-    if step is not None and _stands(step, level):
+def _told(step: LinearTest, nested: Mapping[str, NestedFit], *, counts: int, level: float) -> str:
+    """The step in words: the one of worth where it stands, unless one of the loss fits better.
+
+    A step of worth has `counts` - 2 parameters fewer than free worths and fits no better than they
+    do, so its AICc lies at most twice that number above theirs.
+    """
+    loss, free = nested["offset"], nested["gains"].delta_aicc
+    if loss.delta_aicc and free is not None and loss.delta_aicc > free + 2 * (counts - 2):
+        return _step_of_law(loss)
+    if _stands(step, level):
         return _step_of_worth(step)
     better = _better_step(nested)
     assert better is not None

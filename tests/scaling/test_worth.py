@@ -92,6 +92,28 @@ def test_a_step_in_the_loss_is_a_step():
     assert "worth r^0.46" in worth.sentence or "worth r^0.45" in worth.sentence
 
 
+def offset_worth(offset: float, *, recurrences: tuple[int, ...]):
+    """The worth that is read off runs whose only deviation is an offset on log L."""
+    table = synthetic(recurrences=(1, *recurrences))
+    noise = np.random.default_rng(0).normal(0, 0.003, len(table))
+    table["loss"] = table["loss"] * np.exp(offset * (table["recurrences"] > 1)) + noise
+    return worth_of_recurrences(fit_law(table, estimator="least_squares"))
+
+
+def test_the_step_that_fits_best_is_told():
+    """The worths alone would also pass for a step of worth, with another exponent."""
+    worth = offset_worth(0.01, recurrences=(2, 4, 8))
+    assert worth.p_step >= 0.05
+    assert "being looped costs 1.0 % of the loss" in worth.sentence
+    told = float(re.search(r"worth r\^(\S+)", worth.sentence)[1])
+    assert told == pytest.approx(TRUTH.phi, abs=0.03)
+
+
+def test_two_worths_are_no_step_however_well_one_fits():
+    """With two counts free worths have as many parameters: the noise would decide."""
+    assert offset_worth(0.02, recurrences=(2, 8)).verdict == "step or bend"
+
+
 def test_two_worths_cannot_tell_a_step_from_a_bend():
     """Any two lie on a line: the deviation is reported, its shape is not."""
     worth = worth_with({4: 1.0, 8: 2.4})
