@@ -169,11 +169,13 @@ def _controls(value: Any, recurrences: tuple[int, ...]) -> tuple[str, ...]:
     for control in value:
         if control not in CONTROLS:
             raise UserError(f"controls: {control!r} is unknown: choose {', '.join(CONTROLS)}")
+    if len(set(value)) < len(value):
+        raise UserError(f"controls: {value} names one value twice")
     if "injected" in value and 1 not in recurrences:
         raise UserError("controls: injected stands in cells of r = 1: add 1 to recurrences")
     if "unshared" in value and max(recurrences) == 1:
         raise UserError("controls: unshared stands in cells of r > 1: add one to recurrences")
-    return tuple(dict.fromkeys(value))
+    return tuple(value)
 
 
 def _widths_by_horizon(name: str, value: Any, recurrences: tuple[int, ...]) -> dict[float, Widths]:

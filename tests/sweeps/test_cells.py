@@ -92,6 +92,7 @@ def test_expected_errors_leave_controls_aside(write_grid):
     ("changes", "words"),
     [
         ({"controls": "unshared"}, "controls: 'unshared' is not a list of unshared, injected"),
+        ({"controls": ["unshared", "unshared"]}, "names one value twice"),
         ({"controls": ["shared"]}, "controls: 'shared' is unknown: choose unshared, injected"),
         ({"controls": ["injected"], "recurrences": [2]}, "add 1 to recurrences"),
         ({"controls": ["unshared"], "recurrences": [1]}, "unshared stands in cells of r > 1"),
