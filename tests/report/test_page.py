@@ -135,6 +135,21 @@ def test_runs_of_every_kind_give_a_page(tmp_path, kind):
     assert "How it was made" in page.text
 
 
+@pytest.mark.parametrize("by", ["tokens", "flops"])
+def test_the_explorer_describes_what_it_draws(tmp_path, by):
+    """No rings, stars or budgets where runs share token counts: none of them is drawn."""
+    if by == "tokens":
+        out = of_table(tmp_path, synthetic(noise=0.003, token_counts=(1e9, 2e9)))
+    else:
+        out = of_table(tmp_path, published("baseline"), columns=["budget_flops"])
+    text = sound(out).text
+    assert "Lines: the law." in text
+    for words in ("Rings: its own minima.", "Stars: the measured ones", "another budget"):
+        assert (words in text) == (by == "flops"), words
+    for words in ("Dots: the runs of the chosen token count", "another token count"):
+        assert (words in text) == (by == "tokens"), words
+
+
 def test_names_are_text(tmp_path):
     """A recipe may be called anything: it is no markup, and shares no file or id."""
     runs = published("baseline", budgets_below=2e18)

@@ -227,6 +227,7 @@ function startExplorer() {
     levelSlider.step = "any";
     levelSlider.disabled = levels.length < 2;
     find("explore-level-label").textContent = recipe.by === "flops" ? "Training compute" : "Training tokens";
+    for (const words of document.querySelectorAll("#explorer .mode")) words.hidden = words.dataset.by !== recipe.by;
     find("explore-levels").replaceChildren(...levels.map((value) => new Option("", value)));
     reset();
   }
