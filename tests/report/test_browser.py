@@ -1,5 +1,6 @@
 """The page in a browser: it loads in silence, its sliders move the law, its tables sort."""
 
+import itertools
 import json
 import shutil
 
@@ -136,6 +137,33 @@ def test_compute_moves_every_curve_and_shows_its_runs(page):
     move(page, "explore-level", "Math.log10(7e17)")
     assert (page.evaluate(count("minimum")), page.evaluate(count("run"))) == (0, 0)
     assert page.evaluate(count("elsewhere")) == 24
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+@pytest.mark.parametrize("steps", [0, -30, 30])
+def test_names_of_curves_stand_apart(browser, published_page, width, steps):
+    """From each other, from every dot, and right of every curve; inside the drawing."""
+    browser.open(published_page, width=width)
+    move(browser, "explore-phi", str(steps))
+    boxes = browser.evaluate(
+        """[...document.querySelectorAll("#explore-drawing .name")].map(name => {
+            const box = name.getBoundingClientRect();
+            return [box.left, box.right, box.top, box.bottom];
+        })"""
+    )
+    assert len(boxes) == 4
+    boxes.sort(key=lambda box: box[2])
+    for (_, _, _, bottom), (_, _, top, _) in itertools.pairwise(boxes):
+        assert bottom <= top
+    drawn = browser.evaluate(
+        """Math.max(...[...document.querySelectorAll(
+            "#explore-drawing .run, #explore-drawing .curve, #explore-drawing .minimum")]
+            .map(mark => mark.getBoundingClientRect().right))"""
+    )
+    edge = browser.evaluate(
+        "document.querySelector('#explore-drawing svg').getBoundingClientRect().right"
+    )
+    assert all(left >= drawn and right <= edge for left, right, _, _ in boxes)
 
 
 def test_the_keyboard_moves_a_slider(page):

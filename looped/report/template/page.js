@@ -24,6 +24,7 @@ function quantity(value) {
 /* ---- the interactive figure ------------------------------------------------------------------ */
 
 const SVG = "http://www.w3.org/2000/svg";
+const LABELS = 52; // pixels to the right of the axes, for the names of the curves
 const NEAR = 0.05; // of log10: how close to a measured budget the slider shows its runs
 
 function svgElement(name, attributes, parent) {
@@ -98,19 +99,21 @@ function starPath(x, y, radius) {
   return `${path}Z`;
 }
 
-/* Labels at the ends of curves, pushed apart where they would touch. */
-function spread(labels, distance) {
+/* Labels of curves, kept a distance apart: first pushed down, then up from the floor. */
+function spread(labels, distance, floor) {
   labels.sort((a, b) => a.y - b.y);
-  for (let i = 1; i < labels.length; i++) {
-    const before = labels[i - 1];
-    if (Math.abs(labels[i].x - before.x) < 40) labels[i].y = Math.max(labels[i].y, before.y + distance);
+  for (let i = 1; i < labels.length; i++) labels[i].y = Math.max(labels[i].y, labels[i - 1].y + distance);
+  let lowest = floor;
+  for (let i = labels.length - 1; i >= 0; i--) {
+    labels[i].y = Math.min(labels[i].y, lowest);
+    lowest = labels[i].y - distance;
   }
 }
 
 function drawExplorer(holder, recipe, colours, phi, level) {
   const width = Math.max(holder.clientWidth, 280);
   const height = Math.min(Math.max(Math.round(0.62 * width), 300), 440);
-  const box = { left: 52, right: width - 8, top: 10, bottom: height - 44 };
+  const box = { left: 52, right: width - LABELS, top: 10, bottom: height - 44 };
   const limits = limitsOf(recipe);
   const x = (size) =>
     box.left + ((box.right - box.left) * Math.log(size / limits.x[0])) / Math.log(limits.x[1] / limits.x[0]);
@@ -163,7 +166,7 @@ function drawExplorer(holder, recipe, colours, phi, level) {
     const inside = points.filter(([, loss]) => loss >= limits.y[0] && loss <= limits.y[1]);
     if (inside.length) {
       const [size, loss] = inside[inside.length - 1];
-      labels.push({ x: x(size) + 6, y: y(loss) + 4, text: `r = ${recurrences}`, colour: colours[recurrences] });
+      labels.push({ y: y(loss) + 4, end: [x(size), y(loss)], text: `r = ${recurrences}`, colour: colours[recurrences] });
     }
   }
   for (const minimum of recipe.minima) {
@@ -173,11 +176,13 @@ function drawExplorer(holder, recipe, colours, phi, level) {
       d: starPath(x(minimum.n_total), y(minimum.loss), 8),
     }, plot);
   }
-  spread(labels, 14);
+  spread(labels, 17, box.bottom);
   for (const label of labels) {
-    const text = svgElement("text", {
-      class: "name", x: Math.min(label.x, box.right - 34), y: label.y, fill: label.colour,
+    /* A thin line leads from the end of the curve to its name, which stands clear of every curve. */
+    svgElement("path", {
+      class: "leader", stroke: label.colour, d: `M${label.end.join(",")}L${box.right + 4},${label.y - 4}`,
     }, svg);
+    const text = svgElement("text", { class: "name", x: box.right + 8, y: label.y, fill: label.colour }, svg);
     text.textContent = label.text;
   }
   holder.replaceChildren(svg);
