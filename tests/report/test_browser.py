@@ -166,6 +166,24 @@ def test_names_of_curves_stand_apart(browser, published_page, width, steps):
     assert all(left >= drawn and right <= edge for left, right, _, _ in boxes)
 
 
+def test_captions_of_tables_wrap(browser, published_page):
+    """At 400 pixels, where the tables scroll: all of the caption is within the window."""
+    browser.open(published_page, width=400)
+    box = "document.querySelector('.short')"
+    assert browser.evaluate(f"{box}.scrollWidth > {box}.clientWidth")
+    rights = browser.evaluate(
+        """[...document.querySelectorAll(".caption, caption")].map(caption => {
+            const words = document.createRange();
+            words.selectNodeContents(caption);
+            return words.getBoundingClientRect().right;
+        })"""
+    )
+    assert len(rights) == 3
+    assert max(rights) <= 400
+    shade = browser.evaluate(f"getComputedStyle({box}).backgroundAttachment")
+    assert shade == "local, local, scroll, scroll"
+
+
 def test_the_keyboard_moves_a_slider(page):
     """One step of an arrow key is a hundredth of phi, and is read aloud."""
     page.evaluate("document.getElementById('explore-reset').click()")
