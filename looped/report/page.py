@@ -23,6 +23,7 @@ from looped.scaling.analysis import Analysis
 from looped.scaling.figure_style import ALL_RUNS, Palette, categorised, palette_of
 from looped.scaling.figures import file_stems
 from looped.scaling.intervals import DESCRIPTIONS
+from looped.scaling.quantity import MINUS, with_minus
 from looped.scaling.report_json import law_json
 from looped.scaling.report_tables import ends
 from looped.scaling.runs import RunPool, is_budget
@@ -131,9 +132,9 @@ def _environment() -> Environment:
 
 
 def typeset(text: str) -> Markup:
-    """A sentence made for the terminal: its powers of r raised, its options kept in one piece."""
-    html = str(escape(text))
-    html = re.sub(r"\br\^(-?\d+(?:\.\d+)?)", r"<var>r</var><sup>\1</sup>", html)
+    """A text made for the terminal: powers of r raised, options in one piece, minus signs."""
+    html = with_minus(str(escape(text)))
+    html = re.sub(rf"\br\^([-{MINUS}]?\d+(?:\.\d+)?)", r"<var>r</var><sup>\1</sup>", html)
     return Markup(re.sub(r"--[a-z][a-z_-]*", r'<code class="unbroken">\g<0></code>', html))
 
 

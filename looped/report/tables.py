@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from looped.scaling.analysis import Analysis
-from looped.scaling.quantity import quantity, signed
+from looped.scaling.quantity import quantity, signed, with_minus
 from looped.scaling.size_family import flops_per_token
 
 WORDS = ("run", "recipe", "control", "fitted in")
@@ -106,9 +106,11 @@ def recurrence_rows(analysis: Analysis) -> list[dict[str, str]]:
                 "num_runs": str(group.num_runs),
                 "bias": signed(group.bias, digits=4),
                 "rmse": f"{group.rmse:.4f}",
-                "worth": f"{gain.value:.2f}" if gain else "",
-                "interval": f"{gain.low:.2f} to {gain.high:.2f}" if gain and known else "",
-                "exponent": f"{gain.exponent:.3f}" if gain else "",
+                "worth": with_minus(f"{gain.value:.2f}") if gain else "",
+                "interval": (
+                    with_minus(f"{gain.low:.2f} to {gain.high:.2f}") if gain and known else ""
+                ),
+                "exponent": with_minus(f"{gain.exponent:.3f}") if gain else "",
             }
         )
     return rows

@@ -1,6 +1,7 @@
 """Large numbers as a reader says them: 67.8M parameters, 4.64 x 10^17 FLOPs."""
 
 import math
+import re
 
 PREFIXES = ("", "k", "M", "G", "T")
 """Beyond a thousand T a power of ten says more than a prefix."""
@@ -43,4 +44,9 @@ def level_in_words(level: str) -> str:
 
 def signed(value: float, *, digits: int = 3) -> str:
     """With its sign, a minus being a minus and no hyphen."""
-    return f"{value:+.{digits}f}".replace("-", MINUS)
+    return with_minus(f"{value:+.{digits}f}")
+
+
+def with_minus(text: str) -> str:
+    """The hyphen before every number made a minus; words, ranges, options and exponents stay."""
+    return re.sub(r"(?<![\w.)-])-(?=\.?\d)", MINUS, text)

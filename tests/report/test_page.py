@@ -185,3 +185,6 @@ def test_sentences_of_the_terminal_are_typeset():
         "grows as <var>r</var><sup>0.657</sup> (p &lt; 1)"
     )
     assert typeset("; --delta 0.006") == '; <code class="unbroken">--delta</code> 0.006'
+    assert typeset("-0.22 to 1.3 of run-3, 2e-5, r^-0.5") == (
+        "\u22120.22 to 1.3 of run-3, 2e-5, <var>r</var><sup>\u22120.5</sup>"
+    )

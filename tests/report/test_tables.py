@@ -1,5 +1,7 @@
 """The tables of the page."""
 
+import dataclasses
+
 import pytest
 
 from looped.report.tables import recurrence_rows, runs_table
@@ -59,3 +61,12 @@ def test_worths_stand_beside_the_residuals(analyses):
     gains = analyses["baseline"].worth.gains
     assert [row["worth"] for row in rows] == ["", *(f"{gain.value:.2f}" for gain in gains.values())]
     assert rows[1]["interval"] == f"{gains[2].low:.2f} to {gains[2].high:.2f}"
+
+
+def test_a_negative_exponent_has_a_minus(analyses):
+    """As every other number of the page, and no hyphen."""
+    analysis = analyses["baseline"]
+    gain = dataclasses.replace(analysis.worth.gains[2], value=0.859, exponent=-0.219)
+    worth = dataclasses.replace(analysis.worth, gains={2: gain})
+    rows = recurrence_rows(dataclasses.replace(analysis, worth=worth))
+    assert rows[1]["exponent"] == "\u22120.219"

@@ -6,6 +6,11 @@ function lawLoss(law, phi, recurrences, nOnce, nRec, tokens) {
   return law.E + law.A * Math.pow(size, -law.alpha) + law.B * Math.pow(tokens, -law.beta);
 }
 
+/* With a minus that is no hyphen. */
+function decimal(value, digits) {
+  return value.toFixed(digits).replace("-", "\u2212");
+}
+
 /* Large numbers, as in looped/scaling/quantity.py. */
 function quantity(value) {
   const [digits, exponent] = value.toExponential(2).split("e");
@@ -129,7 +134,7 @@ function drawExplorer(holder, recipe, colours, phi, level) {
   const losses = niceTicks(limits.y[0], limits.y[1], 5);
   for (const tick of losses.ticks) {
     svgElement("line", { class: "grid", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }, svg);
-    svgElement("text", { x: box.left - 8, y: y(tick) + 4, "text-anchor": "end" }, svg).textContent = tick.toFixed(losses.digits);
+    svgElement("text", { x: box.left - 8, y: y(tick) + 4, "text-anchor": "end" }, svg).textContent = decimal(tick, losses.digits);
   }
   for (const tick of logTicks(limits.x[0], limits.x[1], width < 500 ? 5 : 8)) {
     svgElement("line", { class: "grid", x1: x(tick), x2: x(tick), y1: box.top, y2: box.bottom }, svg);
@@ -205,7 +210,7 @@ function startExplorer() {
     const level = levelNow();
     const unit = recipe.by === "flops" ? "FLOPs" : "tokens";
     const atFit = Number(phiSlider.value) === 0;
-    find("explore-phi-value").textContent = phi.toFixed(2) + (atFit ? " (the fit)" : "");
+    find("explore-phi-value").textContent = decimal(phi, 2) + (atFit ? " (the fit)" : "");
     find("explore-level-value").textContent = `${quantity(level)} ${unit}`;
     phiSlider.setAttribute("aria-valuetext", find("explore-phi-value").textContent);
     levelSlider.setAttribute("aria-valuetext", find("explore-level-value").textContent);
@@ -213,10 +218,10 @@ function startExplorer() {
     const residual = rmsResidual(recipe, phi);
     const fitted = rmsResidual(recipe, recipe.law.phi);
     let reading = recipe.example
-      ? `With \u03c6 = ${phi.toFixed(2)}, ${recipe.example} recurrences count as ${Math.pow(recipe.example, phi).toFixed(2)} blocks. `
+      ? `With \u03c6 = ${decimal(phi, 2)}, ${recipe.example} recurrences count as ${Math.pow(recipe.example, phi).toFixed(2)} blocks. `
       : "";
     reading += `The law misses the ${recipe.runs.loss.length} runs by ${residual.toFixed(4)} nats (root mean square)`;
-    reading += atFit ? "." : `; at the fit, \u03c6 = ${recipe.law.phi.toFixed(2)}, by ${fitted.toFixed(4)}.`;
+    reading += atFit ? "." : `; at the fit, \u03c6 = ${decimal(recipe.law.phi, 2)}, by ${fitted.toFixed(4)}.`;
     if (!recipe.identifiable) reading += " These runs cannot tell \u03c6: even the best fit is not to be believed.";
     find("explore-reading").textContent = reading;
   }
