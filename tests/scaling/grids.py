@@ -65,6 +65,7 @@ def synthetic(
                         "tokens": tokens,
                         "width": width,
                         "n_injection": groups.injection,
+                        "control": None,
                         "level": f"{level:.3g} {'tokens' if token_counts else 'FLOPs'}",
                     }
                 )
