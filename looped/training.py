@@ -4,6 +4,7 @@ The measuring callbacks are groups of the configuration of their own (run, compu
 horizon, checkpoints), so they are always there, whatever the YAML's list of callbacks says.
 """
 
+import atexit
 import contextlib
 import logging
 import os
@@ -90,9 +91,19 @@ def main(argv: Sequence[str]) -> int:
             cli = LoopedCLI(args=list(argv), graceful_stop=graceful_stop)
     except MisconfigurationException as error:  # Lightning's word for a mistake of the user's
         raise UserError(" ".join(str(error).split())) from error
+    atexit.register(_leave_the_others)
     if cli.stop is not None:
         return SIGNAL_STATUS + cli.stop.signum
     return DIVERGED_STATUS if cli.diverged else 0
+
+
+def _leave_the_others() -> None:
+    """End what joins several processes before Python takes it apart; Lightning does so for NCCL.
+
+    Threads of gloo that outlive the interpreter now and then abort a process whose run is complete.
+    """
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def check(argv: Sequence[str]) -> int:
