@@ -7,6 +7,7 @@ looped phi --published                    the published runs: no training needed
 
 import argparse
 import os
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,14 +140,38 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, fit, print, write."""
     from rich.console import Console
 
-    from looped.scaling.analysis import analyse
     from looped.scaling.report import print_report
 
     check_options(arguments)
     fix = parse_fix(arguments.fix)
     pool = read_pool(arguments)
     names = chosen_recipes(arguments, arguments.recipe or []) or pool.recipes
-    analyses = {
+    analyses = analyse_recipes(pool, names, arguments, fix=fix)
+    # JSON on standard output must be alone there.
+    console = Console(stderr=arguments.json == STDOUT, highlight=False)
+    print_report(console, analyses, pool.excluded, pool.warnings)
+    coverage = _coverage(arguments, analyses, console) if arguments.coverage is not None else {}
+    if arguments.json:
+        from looped.scaling.report_json import report_json
+
+        content = report_json(analyses, pool.excluded, coverage=coverage, warnings=pool.warnings)
+        write_json(arguments.json, content)
+    if arguments.out:
+        _write_figures(arguments.out, analyses, console)
+    return 0
+
+
+def analyse_recipes(
+    pool: "RunPool",
+    names: Iterable[str],
+    arguments: argparse.Namespace,
+    *,
+    fix: dict[str, float],
+) -> "dict[str, Analysis]":
+    """Fit recipes by the options of `add_fit_arguments`, each once, in the order named."""
+    from looped.scaling.analysis import analyse
+
+    return {
         name: analyse(
             pool.of_recipe(name, match_budgets=arguments.match_budgets),
             other_runs=other_plain_runs(pool, name, match_budgets=arguments.match_budgets),
@@ -160,18 +185,6 @@ def run(arguments: argparse.Namespace) -> int:
         )
         for name in dict.fromkeys(names)
     }
-    # JSON on standard output must be alone there.
-    console = Console(stderr=arguments.json == STDOUT, highlight=False)
-    print_report(console, analyses, pool.excluded, pool.warnings)
-    coverage = _coverage(arguments, analyses, console) if arguments.coverage is not None else {}
-    if arguments.json:
-        from looped.scaling.report_json import report_json
-
-        content = report_json(analyses, pool.excluded, coverage=coverage, warnings=pool.warnings)
-        write_json(arguments.json, content)
-    if arguments.out:
-        _write_figures(arguments.out, analyses, console)
-    return 0
 
 
 def parse_fix(texts: list[str]) -> dict[str, float]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from looped.commands.phi import (
     add_fit_arguments,
     add_source_arguments,
+    analyse_recipes,
     check_options,
-    other_plain_runs,
     parse_fix,
     read_pool,
 )
@@ -60,27 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     from looped.report.answer import Answer
     from looped.report.page import PAGE, refuse_foreign, write_page
-    from looped.scaling.analysis import analyse
 
     check_options(arguments)
     fix = parse_fix(arguments.fix)
     refuse_foreign(arguments.out / PAGE)
     pool = read_pool(arguments)
     names = _ordered(list(dict.fromkeys(arguments.recipe or pool.recipes)), arguments.against)
-    analyses = {
-        name: analyse(
-            pool.of_recipe(name, match_budgets=arguments.match_budgets),
-            other_runs=other_plain_runs(pool, name, match_budgets=arguments.match_budgets),
-            estimator=arguments.estimator,
-            delta=arguments.delta,
-            fix=fix,
-            kind=arguments.interval,
-            level=arguments.level,
-            resamples=arguments.resamples,
-            seed=arguments.seed,
-        )
-        for name in names
-    }
+    analyses = analyse_recipes(pool, names, arguments, fix=fix)
     side_by_side = _compare(pool, analyses, arguments, fix=fix) if len(names) > 1 else None
     try:
         page = write_page(
