@@ -6,10 +6,8 @@ horizon, checkpoints), so they are always there, whatever the YAML's list of cal
 
 import atexit
 import contextlib
-import logging
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -48,19 +46,14 @@ from looped.run_directory import (
     refuse_used,
 )
 from looped.run_summary import run_summary
+from looped.silence import silence_what_is_not_the_users
 from looped.strategies import check_strategy
-
-PACKAGE = Path(__file__).parent
 
 TOKEN_LOSSES_FILE = "token_losses.pt"
 
 DIVERGED_STATUS = 1
 SIGNAL_STATUS = 128  # plus the signal's number, as shells have it
 
-NOISY_LOGGERS = (
-    "lightning.pytorch.utilities.rank_zero",
-    "lightning.fabric.utilities.rank_zero",
-)
 
 MEASURING_CALLBACKS = {
     "compute": Compute,
@@ -84,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         UserError: a mistake in the configuration, the data or the run directory.
     """
-    _silence_what_is_not_the_users()
+    silence_what_is_not_the_users()
     graceful_stop = GracefulStop()
     try:
         with graceful_stop.listening() if argv[0] == "fit" else contextlib.nullcontext():
@@ -118,56 +111,12 @@ def check(argv: Sequence[str]) -> int:
     Raises:
         UserError: as `main`, for what is found before the first step.
     """
-    _silence_what_is_not_the_users()
+    silence_what_is_not_the_users()
     try:
         CheckCLI(args=list(argv), graceful_stop=GracefulStop())
     except MisconfigurationException as error:
         raise UserError(" ".join(str(error).split())) from error
     return 0
-
-
-def _silence_what_is_not_the_users() -> None:
-    """Leave out what Lightning says about its own inside or about a product.
-
-    What is left for the user to read is one line, without our source code below it.
-    """
-    warnings.formatwarning = _warning_line
-    # lightning 2.6 calls what jsonargparse 4.49 and torch 2.14 deprecated
-    # (Lightning-AI/pytorch-lightning#21900)
-    warnings.filterwarnings("ignore", category=DeprecationWarning, module="lightning")
-    warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated")
-    warnings.filterwarnings("ignore", message="LightningCLI's args parameter")
-    # RunDirectory has set the earlier ones aside
-    warnings.filterwarnings("ignore", message="Experiment logs directory .* exists")
-    # TrainStream shares its batches between loader processes itself
-    warnings.filterwarnings("ignore", message="Your `IterableDataset` has `__len__` defined")
-    # ValidationLoss has added the processes up itself
-    warnings.filterwarnings("ignore", message="It is recommended to use `self.log")
-    for name in NOISY_LOGGERS:
-        logging.getLogger(name).addFilter(_concerns_the_user)
-    logging.getLogger("lightning.fabric.utilities.seed").setLevel(logging.WARNING)
-
-
-_lightnings_format = warnings.formatwarning
-
-
-def _warning_line(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    line: str | None = None,
-) -> str:
-    """A warning of ours as one line; those of others as Lightning has them."""
-    if Path(filename).is_relative_to(PACKAGE):
-        return f"looped: warning: {message}\n"
-    return _lightnings_format(message, category, filename, lineno, line)
-
-
-def _concerns_the_user(entry: logging.LogRecord) -> bool:
-    # the summary says how far the run came
-    noise = ("Tip:", "available: False", "`Trainer.fit` stopped: `max_steps")
-    return not any(words in entry.getMessage() for words in noise)
 
 
 class OneLineParser(LightningArgumentParser):
