@@ -44,8 +44,11 @@ def recipes_figure(
         return differences["offset"].value, low, high
 
     def loss(name: str) -> Row:
-        found = comparisons.get(name)
-        return (found.loss_difference if found else None), None, None
+        found = comparisons[name].loss if name in comparisons else None
+        if found is None:
+            return None, None, None
+        low, high = found.ends or (None, None)
+        return found.value, low, high
 
     with figure_style():
         figure = new_figure(height=0.85 + 0.3 * len(names))

@@ -42,10 +42,10 @@ def _row(name: str, found: Comparison) -> dict[str, Any]:
         f"change in {PHI}": None if found.delta_phi is None else signed(found.delta_phi),
         f"{percent}, jackknife": _ends(found.jackknife),
         f"{percent}, bootstrap": _ends(bootstrap),
-        f"best loss at equal {found.loss_at}": (
-            None if found.loss_difference is None else signed(found.loss_difference, digits=4)
-        ),
     }
+    if found.loss is not None:
+        plain[f"best loss at equal {found.loss.at}"] = signed(found.loss.value, digits=4)
+        plain[f"{percent}, between budgets"] = _ends(found.loss.ends, digits=4)
     return {
         "recipe": name,
         "why_not": None,

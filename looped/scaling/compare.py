@@ -9,7 +9,6 @@ are resampled together, the others separately.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -18,13 +17,13 @@ from looped.errors import UserError
 from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
-from looped.scaling.isoflop import isoflop_parabolas
 from looped.scaling.joint_cells import JointCells
 from looped.scaling.law import Floats
 from looped.scaling.law_differences import LawDifference, law_differences
 from looped.scaling.loop_terms import Form
+from looped.scaling.loss_difference import LossDifference, loss_difference
 from looped.scaling.pair_verdict import PairVerdict, Verdict, pair_verdict, verdict_on
-from looped.scaling.runs import RunPool, is_budget
+from looped.scaling.runs import RunPool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,12 +43,7 @@ class Comparison:
         failed: resamples in which either fit failed.
         resamples: that were drawn; 0 when delta_phi is null.
         shared_cells: cells of r = 1 that both fits use.
-        loss_difference: mean over the cells of r > 1 that both have of the best loss of the second
-            minus that of the first, in nats; null without such cells. The best loss is the
-            vertex of the iso-FLOP parabola, or the lowest loss where it has none inside the runs.
-        loss_by_recurrence: the same for each recurrence count.
-        loss_at: what the runs of those cells share, `budget` or `token count`: where recipes have
-            budgets in common, cells of equal token counts are left out of the loss difference.
+        loss: difference of the best losses; null without a cell of r > 1 that both have.
         verdict: on phi of the plain law: better or worse when both intervals lie on one side of 0
             (with few cells the bootstrap's is too narrow, docs/intervals.md), else not
             distinguishable; unknown without an interval.
@@ -68,9 +62,7 @@ class Comparison:
     failed: int
     resamples: int
     shared_cells: int
-    loss_difference: float | None
-    loss_by_recurrence: dict[int, float]
-    loss_at: Literal["budget", "token count"]
+    loss: LossDifference | None
     verdict: Verdict
     laws: dict[Form, LawDifference]
     pair: PairVerdict | None
@@ -117,9 +109,6 @@ def compare(
         tables = _common_levels(tables, (first, second))
     fits = [fit_law(table, estimator=estimator, delta=delta, fix=fix) for table in tables]
     cells = JointCells.of(tables)
-    by_recurrence, loss_at = _loss_differences(tables)
-    differences = [value for values in by_recurrence.values() for value in values]
-
     laws = law_differences(fits, cells, level=level)
     delta_phi = low = high = jackknife = None
     failed = drawn = 0
@@ -145,9 +134,7 @@ def compare(
         failed=failed,
         resamples=drawn,
         shared_cells=cells.num_shared,
-        loss_difference=float(np.mean(differences)) if differences else None,
-        loss_by_recurrence={r: float(np.mean(v)) for r, v in by_recurrence.items()},
-        loss_at=loss_at,
+        loss=loss_difference(*tables, level=level),
         verdict=verdict,
         laws=laws,
         pair=pair_verdict(laws, plain=verdict, level=level),
@@ -173,30 +160,3 @@ def _bootstrap(
     found = [fitted.loop_values(weights) for fitted, weights in zip(pair, drawn, strict=True)]
     good = np.logical_and(*(told[:, 0] for _, told in found))
     return np.asarray((found[1][0] - found[0][0])[good, 0])
-
-
-def _loss_differences(
-    tables: list[pd.DataFrame],
-) -> tuple[dict[int, list[float]], Literal["budget", "token count"]]:
-    """Best loss of the second minus that of the first, for every cell of r > 1 that both have.
-
-    Of equal budget where there are such cells, else of equal token count.
-    """
-    best = [_best_losses(table) for table in tables]
-    cells = best[0].keys() & best[1].keys()
-    budgets = {cell for cell in cells if is_budget(cell[0])}
-    by_recurrence: dict[int, list[float]] = {}
-    for key in sorted(budgets or cells, key=lambda key: key[1]):
-        by_recurrence.setdefault(key[1], []).append(best[1][key] - best[0][key])
-    return by_recurrence, "budget" if budgets or not cells else "token count"
-
-
-def _best_losses(table: pd.DataFrame) -> dict[tuple[str, int], float]:
-    losses = {}
-    for cell in isoflop_parabolas(table[table["recurrences"] > 1]):
-        lowest = table.loc[
-            (table["level"] == cell.level) & (table["recurrences"] == cell.recurrences), "loss"
-        ].min()
-        vertex = cell.loss if cell.inside and cell.loss is not None else float(lowest)
-        losses[(cell.level, cell.recurrences)] = vertex
-    return losses

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from looped.scaling.compare import Comparison
 from looped.scaling.law_differences import LawDifference
+from looped.scaling.loss_difference import LossDifference
 from looped.scaling.report_json import law_json
 
 MORE_OR_LESS = {"better": "more", "worse": "less"}
@@ -36,11 +37,11 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
             )
     lines += _beyond_phi(result, first, second)
     lines += _against_the_plain_law(result)
-    if result.loss_difference is not None:
-        parts = ", ".join(f"r = {r}: {v:+.4f}" for r, v in result.loss_by_recurrence.items())
+    if result.loss is not None:
+        parts = ", ".join(f"r = {r}: {v:+.4f}" for r, v in result.loss.by_recurrence.items())
         lines.append(
-            f"best loss at equal {result.loss_at}: {result.loss_difference:+.4f} nats on average  "
-            f"({parts})"
+            f"best loss at equal {result.loss.at}: {result.loss.value:+.4f} nats on average  "
+            f"{_ends(result.loss.ends, 4)}  ({parts})"
         )
     return [*lines, verdict(result, second), *_by_law(result)]
 
@@ -48,10 +49,18 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
 def verdict(result: Comparison, second: str) -> str:
     """The loop and the training, each in words."""
     line = f"verdict: {_of_the_loop(result, second)}"
-    if result.loss_difference is None:
+    if result.loss is None:
         return line
-    change = "lower" if result.loss_difference < 0 else "higher"
-    return f"{line}; the best loss of {second} at equal {result.loss_at} is {change}"
+    return f"{line}; the best loss of {second} at equal {result.loss.at} {_of_loss(result.loss)}"
+
+
+def _of_loss(loss: LossDifference) -> str:
+    change = "lower" if loss.value < 0 else "higher"
+    if loss.ends is None:
+        return f"is {change} in too few cells to tell ({loss.num_cells})"
+    if loss.ends[0] <= 0 <= loss.ends[1]:
+        return "is not distinguishable by these runs"
+    return f"is {change}"
 
 
 def _of_the_loop(result: Comparison, second: str) -> str:
@@ -172,12 +181,26 @@ def as_json(result: Comparison, first: str, *, second: str) -> dict[str, object]
             "failed": result.failed,
             "shared_cells": result.shared_cells,
         },
-        "loss_difference": result.loss_difference,
-        "loss_at_equal": result.loss_at,
-        "loss_by_recurrence": {str(r): v for r, v in result.loss_by_recurrence.items()},
+        **_loss_json(result.loss),
         "verdict": result.verdict,
         "pair": asdict(result.pair) if result.pair else None,
         "laws": {form: _law_json(law) for form, law in result.laws.items()},
+    }
+
+
+def _loss_json(loss: LossDifference | None) -> dict[str, object]:
+    if loss is None:
+        return {
+            "loss_difference": None,
+            "loss_ci": None,
+            "loss_at_equal": None,
+            "loss_by_recurrence": {},
+        }
+    return {
+        "loss_difference": loss.value,
+        "loss_ci": list(loss.ends) if loss.ends else None,
+        "loss_at_equal": loss.at,
+        "loss_by_recurrence": {str(r): v for r, v in loss.by_recurrence.items()},
     }
 
 

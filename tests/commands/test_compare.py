@@ -10,6 +10,7 @@ from looped.cli import main
 from looped.scaling import RunPool, fit_law, read_runs
 from looped.scaling.compare import compare
 from looped.scaling.compare_report import verdict
+from looped.scaling.loss_difference import LossDifference
 from looped.scaling.published import RUNS_FILE
 from tests.scaling.grids import synthetic
 
@@ -35,7 +36,11 @@ def test_the_published_recipes_in_words(capsys, tmp_path):
     assert content["delta_phi"]["value"] == pytest.approx(-0.0733, abs=2e-3)
     low, high = content["delta_phi"]["ci"]
     assert low < content["delta_phi"]["value"] < high
-    assert content["loss_difference"] < 0
+    low, high = content["loss_ci"]
+    assert low < content["loss_difference"] < high < 0
+    assert (
+        f"{content['loss_difference']:+.4f} nats on average  [{low:+.4f}, {high:+.4f}]  (r =" in out
+    )
     assert content["verdict"] in ("better", "worse", "not distinguishable")
     assert "delta offset = +0.0185  [+0.0056, +0.0315]  (95 % both together, joint" in out
     assert "r = 2: x 0.68 [0.59, 0.77]" in out
@@ -87,6 +92,21 @@ def test_the_verdict_in_words(twins, moved, words):
         )
     line = verdict(replace(twins, pair=pair, verdict="worse"), "new")
     assert line.startswith(f"verdict: {words}")
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "words"),
+    [
+        (-0.02, (-0.03, -0.01), "at equal budget is lower"),
+        (0.02, (0.01, 0.03), "at equal budget is higher"),
+        (-0.02, (-0.05, 0.01), "at equal budget is not distinguishable by these runs"),
+        (-0.02, None, "at equal budget is lower in too few cells to tell (2)"),
+    ],
+)
+def test_the_verdict_on_the_loss_needs_an_interval(twins, value, ends, words):
+    """It was told by the sign of the mean alone."""
+    loss = LossDifference(value=value, ends=ends, by_recurrence={}, at="budget", num_cells=2)
+    assert verdict(replace(twins, loss=loss), "new").endswith(f"the best loss of new {words}")
 
 
 def test_sources_follow_the_recipes(capsys):

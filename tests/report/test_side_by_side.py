@@ -21,7 +21,9 @@ def test_the_row_holds_the_comparison(found):
     assert row["verdict"].startswith("being looped costs more in truncated")
     plain = dict(row["plain"])
     assert plain["change in \u03c6"] == f"\u2212{-found.delta_phi:.3f}"
-    assert plain["best loss at equal budget"] == f"\u2212{-found.loss_difference:.4f}"
+    assert plain["best loss at equal budget"] == f"\u2212{-found.loss.value:.4f}"
+    low, high = found.loss.ends
+    assert plain["95 %, between budgets"] == f"\u2212{-low:.4f} to \u2212{-high:.4f}"
     low, high = found.jackknife
     assert plain["95 %, jackknife"] == f"\u2212{-low:.3f} to +{high:.3f}"
 
@@ -57,7 +59,7 @@ def test_the_figure_shows_the_same_numbers(found):
     offset = found.laws["offset"].differences["offset"].value
     assert marks[0] == [(analyses[name].fit.phi, place) for place, name in enumerate(analyses)]
     assert marks[1:] == [
-        [(0.0, 0.0), (value, 1.0)] for value in (found.delta_phi, offset, found.loss_difference)
+        [(0.0, 0.0), (value, 1.0)] for value in (found.delta_phi, offset, found.loss.value)
     ]
     assert axes[0].get_ylim()[0] > axes[0].get_ylim()[1]  # the first recipe on top
 

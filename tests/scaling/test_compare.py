@@ -33,8 +33,8 @@ def test_the_published_recipes(published):
     assert published.delta_phi == published.second.phi - published.first.phi
     assert published.shared_cells == 4
     assert published.low < published.delta_phi < published.high
-    assert set(published.loss_by_recurrence) == {2, 4, 8}
-    assert published.loss_difference < -0.01
+    assert set(published.loss.by_recurrence) == {2, 4, 8}
+    assert published.loss.ends[1] < -0.01
 
 
 def test_published_truncation_pays_for_being_looped(published):
@@ -61,7 +61,7 @@ def test_a_better_and_a_worse_loop_are_told():
     assert (better.verdict, worse.verdict) == ("better", "worse")
     assert same.verdict == "not distinguishable"
     assert better.delta_phi == pytest.approx(0.19, abs=0.04)
-    assert better.loss_difference < 0 < worse.loss_difference
+    assert better.loss.value < 0 < worse.loss.value
 
 
 def test_what_moved_is_named():
@@ -93,7 +93,7 @@ def test_the_loss_can_fall_while_the_loop_gets_worse():
     result = compare(pool, "baseline", second="new", resamples=200)
     assert result.delta_phi == pytest.approx(-0.10, abs=0.03)
     assert result.verdict == "worse"
-    assert result.loss_difference < 0
+    assert result.loss.ends[1] < 0
 
 
 def test_shared_plain_runs_are_drawn_once():
