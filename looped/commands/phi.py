@@ -67,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", metavar="FILE", help=f"write the result as JSON; {STDOUT} = standard output"
     )
+    parser.add_argument(
+        "--table",
+        metavar="FILE",
+        help="write the runs, one line each with its loss, as a CSV table that may be a SOURCE; "
+        f"{STDOUT} = standard output",
+    )
     parser.add_argument("--out", metavar="DIR", type=Path, help="write figures into this directory")
 
 
@@ -147,8 +153,8 @@ def run(arguments: argparse.Namespace) -> int:
     pool = read_pool(arguments)
     names = chosen_recipes(arguments, arguments.recipe or []) or pool.recipes
     analyses = analyse_recipes(pool, names, arguments, fix=fix)
-    # JSON on standard output must be alone there.
-    console = Console(stderr=arguments.json == STDOUT, highlight=False)
+    # What a machine reads on standard output must be alone there.
+    console = Console(stderr=STDOUT in (arguments.json, arguments.table), highlight=False)
     print_report(console, analyses, pool.excluded, pool.warnings)
     coverage = _coverage(arguments, analyses, console) if arguments.coverage is not None else {}
     if arguments.json:
@@ -156,6 +162,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         content = report_json(analyses, pool.excluded, coverage=coverage, warnings=pool.warnings)
         write_json(arguments.json, content)
+    if arguments.table:
+        from looped.scaling.run_tables import table_text
+
+        _write_text("--table", arguments.table, text=table_text(pool.table))
     if arguments.out:
         _write_figures(arguments.out, analyses, console)
     return 0
@@ -227,21 +237,29 @@ def check_options(arguments: argparse.Namespace) -> None:
     elif options.get("noise") is not None:
         raise UserError("--noise is that of a simulation: give --coverage too")
     check_json(options.get("json"))
+    check_file("--table", options.get("table"))
+    if options.get("json") == options.get("table") == STDOUT:
+        raise UserError("--json - and --table - cannot share standard output: name a file for one")
     if options.get("out") is not None:
         check_folder(arguments.out, "--out")
 
 
 def check_json(target: str | None) -> None:
     """Refuse a file that `write_json` could not write, before anything is computed."""
+    check_file("--json", target)
+
+
+def check_file(option: str, target: str | None) -> None:
+    """Refuse a file that cannot be written, before anything is computed."""
     if target is None or target == STDOUT:
         return
     path = Path(target)
     if path.is_dir():
-        raise UserError(f"--json {path} cannot be written: it is a directory")
+        raise UserError(f"{option} {path} cannot be written: it is a directory")
     if not path.parent.is_dir():
-        raise UserError(f"--json {path} cannot be written: there is no directory {path.parent}")
+        raise UserError(f"{option} {path} cannot be written: there is no directory {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise UserError(f"--json {path} cannot be written: {path.parent} is read-only")
+        raise UserError(f"{option} {path} cannot be written: {path.parent} is read-only")
 
 
 def check_folder(path: Path, option: str) -> None:
@@ -295,16 +313,19 @@ def write_json(target: str, content: object) -> None:
     """Write JSON whole into a file, or to standard output."""
     import json
 
+    _write_text("--json", target, text=json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def _write_text(option: str, target: str, *, text: str) -> None:
     from looped.atomic_write import write_atomically
 
-    text = json.dumps(content, indent=2, allow_nan=False)
     if target == STDOUT:
-        print(text)
+        print(text, end="")
         return
     try:
-        write_atomically(Path(target), text + "\n")
+        write_atomically(Path(target), text)
     except OSError as error:
-        raise UserError(f"--json {target} cannot be written: {error.strerror}") from error
+        raise UserError(f"{option} {target} cannot be written: {error.strerror}") from error
 
 
 def other_plain_runs(

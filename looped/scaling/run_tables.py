@@ -1,4 +1,4 @@
-"""CSV files of runs -> rows of the table that is fitted."""
+"""CSV files of runs -> rows of the table that is fitted, and back."""
 
 import warnings
 from pathlib import Path
@@ -97,6 +97,17 @@ def read_table(path: Path) -> tuple[pd.DataFrame, list[Exclusion]]:
     excluded = [Exclusion(f"{path.name}:{lines[i]}", why) for i, why in faults.items()]
     kept = table[~blank & ~table.index.isin(list(faults))]
     return kept.reset_index(drop=True), excluded
+
+
+def table_text(table: pd.DataFrame) -> str:
+    """The runs of a pool as CSV, as `read_table` reads it, to the last digit.
+
+    Args:
+        table: of a `RunPool`; columns of which no run tells anything are left out.
+    """
+    columns = [name for name in ("run", "recipe", *NEEDED, *NUMBERS, *WORDS) if name in table]
+    told = table[list(dict.fromkeys(columns))].dropna(axis="columns", how="all")
+    return told.convert_dtypes().to_csv(index=False, lineterminator="\n")
 
 
 def _why_left_out(point: dict[Any, Any], written: dict[Any, Any]) -> str | None:

@@ -1,12 +1,14 @@
 """`looped phi`, from the command line."""
 
 import argparse
+import io
 import json
 import subprocess
 import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from looped.cli import main
@@ -132,6 +134,23 @@ def test_a_sweep_with_a_corrupt_checkpoint(capsys, tmp_path):
     assert "truncated or damaged" in content["excluded"][0]["why"]
 
 
+def test_the_runs_as_a_table_give_the_same_fit(capsys, tmp_path):
+    """No command told the losses of runs; what `--table` writes is read again to the last digit."""
+    for row in ROWS[:116]:
+        write_run(tmp_path / "runs" / row["run"], record_of(row))
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    table = tmp_path / "runs.csv"
+    status, _, err = run(
+        tmp_path / "runs", *QUICK, "--table", table, "--json", first, capsys=capsys
+    )
+    assert (status, err) == (0, "")
+    status, out, report = run(table, *QUICK, "--json", second, "--table", "-", capsys=capsys)
+    assert (status, "phi = " in report) == (0, True)
+    written, again = pd.read_csv(table), pd.read_csv(io.StringIO(out))
+    pd.testing.assert_frame_equal(written, again, check_dtype=False, check_exact=True)
+    assert first.read_text() == second.read_text()
+
+
 def test_too_few_runs_say_so_without_a_number(capsys, tmp_path):
     """Exit status 0, since the answer is that the data cannot tell; every number null."""
     TABLE.iloc[[0, 5, 10, 15]].to_csv(tmp_path / "few.csv", index=False)
@@ -193,6 +212,8 @@ def test_a_doubtful_fit_is_no_bare_number(capsys, tmp_path):
         (("--published", "--coverage", "9", "--workers", "0"), "workers 0 is not between"),
         (("--published", "--noise", "0.1"), "give --coverage too"),
         (("--published", "--json", "empty"), "it is a directory"),
+        (("--published", "--table", "empty"), "--table empty cannot be written: it is a directory"),
+        (("--published", "--table", "-", "--json", "-"), "cannot share standard output"),
         (("--published", "--out", "new", "--json", "no/a.json"), "there is no directory no"),
         (("--published", "--json", "new.json", "--out", "table.csv/x"), "is no directory"),
         (("empty", "--published"), "--published stands alone"),
