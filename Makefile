@@ -36,8 +36,8 @@ measurement: $(INSTALLED)
 	$(BIN)/looped prepare --source text --out data/cpu --seq_len 128 --tokenizer bpe:512 \
 		--val_fraction 0.02 \
 		--paths "$$library/*.py" "$$library/[!s]*/**/*.py" "$$library/s[!i]*/**/*.py"
-	for grid in cpu cpu-seeds cpu-controls; do \
-		$(BIN)/looped sweep run configs/sweeps/$$grid.yaml --jobs 2 || exit; done
+	$(BIN)/looped sweep run configs/sweeps/cpu.yaml configs/sweeps/cpu-seeds.yaml \
+		configs/sweeps/cpu-controls.yaml --jobs 2
 
 # The records of its finished runs, to be committed.
 results:

@@ -55,7 +55,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("grid", type=Path, help="the grid YAML")
+    _add_grids(parser)
     _add_jobs(parser)
     parser.add_argument(
         "--timing",
@@ -70,7 +70,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("grid", type=Path, help="the grid YAML")
+    _add_grids(parser)
     _add_jobs(parser)
     parser.add_argument("--retry", action="store_true", help="try runs again that failed before")
     parser.add_argument(
@@ -140,6 +140,16 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
     _add_fix(parser)
     _add_law(parser)
     _add_json(parser)
+
+
+def _add_grids(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "grids",
+        nargs="+",
+        metavar="GRID",
+        type=Path,
+        help="grid YAML; several of one base and out are planned and trained as one",
+    )
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:

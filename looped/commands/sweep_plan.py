@@ -16,26 +16,24 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.scaling.prior import PUBLISHED, read_prior
     from looped.sweeps.data import data_of
     from looped.sweeps.doubts import doubts
-    from looped.sweeps.grid import read_grid
-    from looped.sweeps.plan import plan_sweep
     from looped.sweeps.points import expected_errors
     from looped.sweeps.report import expected_lines, plan_json, run_json
     from looped.sweeps.status import is_finished, status_of
-    from looped.sweeps.sweep_file import check_unchanged, runs_beside
     from looped.sweeps.tables import plan_table
+    from looped.sweeps.together import read_together
 
     fix = parse_fix(arguments.fix)
-    grid = read_grid(arguments.grid)
-    runs = plan_sweep(grid)
-    check_folder(grid.out, "out")
-    check_unchanged(arguments.grid, runs, out=grid.out)
+    together = read_together(arguments.grids)
+    runs = together.runs
+    check_folder(together.out, "out")
+    together.check_unchanged()
     prior = PUBLISHED
     if arguments.law is not None:
-        prior = read_prior(arguments.law, recipe=next(iter(grid.recipes)))
-    data = data_of(runs[0].base, runs=runs)
+        prior = read_prior(arguments.law, recipe=together.first_recipe)
+    data = data_of(together.base, runs=runs)
     rows = None if data is None else data.train.rows
     statuses = [status_of(run.directory) for run in runs]
-    beside = runs_beside(arguments.grid, runs, out=grid.out)
+    beside = together.runs_beside()
     expected = expected_errors([*runs, *beside], prior, fix=fix)
     left = [run for run in runs if not is_finished(run.directory)]
     times: dict[str, float] = {}
@@ -47,11 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     total = sum(run.plan.train_flops for run in runs)
     lines.append(f"{counted(len(runs), 'run')}, {total:.3g} FLOPs{note}")
     if beside:
-        lines.append(f"with the {counted(len(beside), 'run')} of other grids in {grid.out}:")
+        lines.append(f"with the {counted(len(beside), 'run')} of other grids in {together.out}:")
     lines += expected_lines(expected, prior.source)
-    if data is None and runs[0].base.data_dir:
+    if data is None and together.base.data_dir:
         lines.append(
-            f"warning: no prepared data in {runs[0].base.data_dir}: whether it suits these runs, "
+            f"warning: no prepared data in {together.base.data_dir}: whether it suits these runs, "
             "how often they see it and how long they take is not known"
         )
     lines += [f"warning: {line}" for line in doubts(runs, prior, train_rows=rows, beside=beside)]

@@ -12,6 +12,7 @@ from looped.errors import UserError
 if TYPE_CHECKING:
     from looped.sweeps.launch import Left
     from looped.sweeps.plan import PlannedRun
+    from looped.sweeps.together import Together
     from looped.sweeps.workers import Workers
 
 FAILED_STATUS = 1
@@ -19,39 +20,39 @@ INTERRUPTED_STATUS = 130
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the grid; exit status 1 when a run failed, 130 when the user stopped it."""
+    """Run the grids; exit status 1 when a run failed, 130 when the user stopped it."""
     from looped.sweeps.check import refuse_mistakes
     from looped.sweeps.data import data_of
     from looped.sweeps.devices import devices_for
-    from looped.sweeps.grid import read_grid
     from looped.sweeps.launch import what_is_left
-    from looped.sweeps.plan import plan_sweep
-    from looped.sweeps.sweep_file import check_unchanged, register
+    from looped.sweeps.together import read_together
     from looped.sweeps.workers import Workers
 
     if arguments.slurm and arguments.launcher != "slurm":
         raise UserError("--slurm goes with --launcher slurm")
-    grid = read_grid(arguments.grid)
-    runs = plan_sweep(grid)
-    check_folder(grid.out, "out")
-    check_unchanged(arguments.grid, runs, out=grid.out)
-    data_of(runs[0].base, runs=runs)
-    left = what_is_left(runs, retry=arguments.retry)
+    together = read_together(arguments.grids)
+    check_folder(together.out, "out")
+    together.check_unchanged()
+    data_of(together.base, runs=together.runs)
+    left = what_is_left(together.runs, retry=arguments.retry)
     here = arguments.launcher == "local"
     executor = None
     if arguments.launcher == "slurm":
         from looped.sweeps.array import array_executor
 
         executor = array_executor(
-            runs[0].base, out=grid.out, jobs=arguments.jobs, options=parse_options(arguments.slurm)
+            together.base,
+            out=together.out,
+            jobs=arguments.jobs,
+            options=parse_options(arguments.slurm),
         )
     jobs = min(arguments.jobs, len(left.waiting)) if here else 1
-    with Workers(jobs, devices=devices_for(runs[0].base) if here else ()) as workers:
+    with Workers(jobs, devices=devices_for(together.base) if here else ()) as workers:
         refuse_mistakes(left.waiting, workers=workers, elsewhere=not here)
         if here:
-            register(arguments.grid, runs, out=grid.out)
-            return _train_here(arguments, runs, left=left, workers=workers)
-    return _hand_over(arguments, runs, left=left, executor=executor)
+            together.register()
+            return _train_here(together, left, workers=workers)
+    return _hand_over(together, left, executor=executor)
 
 
 def parse_options(texts: list[str]) -> dict[str, Any]:
@@ -70,48 +71,41 @@ def parse_options(texts: list[str]) -> dict[str, Any]:
     return options
 
 
-def _train_here(
-    arguments: argparse.Namespace, runs: "list[PlannedRun]", *, left: "Left", workers: "Workers"
-) -> int:
+def _train_here(together: "Together", left: "Left", *, workers: "Workers") -> int:
     from rich.console import Console
 
     from looped.sweeps.display import SweepDisplay
     from looped.sweeps.launch import run_sweep
 
-    with SweepDisplay(Console(), runs) as display:
+    with SweepDisplay(Console(), together.runs) as display:
         outcome = run_sweep(left, workers=workers, observer=display)
     _name_failures(outcome.failed)
     if outcome.interrupted:
-        print(
-            f"looped sweep: stopped; go on with looped sweep run {arguments.grid}", file=sys.stderr
-        )
+        grids = " ".join(map(str, together.grids))
+        print(f"looped sweep: stopped; go on with looped sweep run {grids}", file=sys.stderr)
         return INTERRUPTED_STATUS
     return FAILED_STATUS if outcome.failed else 0
 
 
-def _hand_over(
-    arguments: argparse.Namespace, runs: "list[PlannedRun]", *, left: "Left", executor: Any
-) -> int:
+def _hand_over(together: "Together", left: "Left", *, executor: Any) -> int:
     """Leave the runs that nobody is training to SLURM, or without an executor to whoever reads.
 
-    The grid is entered into its directory once they are submitted: a refusal leaves no trace.
+    The grids are entered into their directory once they are submitted: a refusal leaves no trace.
     """
     from looped.sweeps.failures import clear_failure
     from looped.sweeps.locks import is_held
-    from looped.sweeps.sweep_file import register
 
-    out = runs[0].directory.parent
     waiting = [run for run in left.waiting if not is_held(run.directory)]
-    notes = [] if executor is None else _submit(executor, waiting, out=out)
-    register(arguments.grid, runs, out=out)
+    notes = [] if executor is None else _submit(executor, waiting, out=together.out)
+    together.register()
     for run in waiting:
         clear_failure(run.directory)
     if executor is None:
         _print_commands(waiting)
     else:
         notes += [
-            f"{len(runs) - len(waiting)} of {len(runs)} runs need nothing now",
-            f"see looped sweep status {out}",
+            f"{len(together.runs) - len(waiting)} of {len(together.runs)} runs need nothing now",
+            f"see looped sweep status {together.out}",
         ]
         print("\n".join(notes))
     _name_failures(left.failed)

@@ -8,7 +8,7 @@ drop runs; one that would alter a run that has begun is refused with the differe
 before is kept as long as runs that have begun are planned there alone.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,12 +98,14 @@ def registered_runs(out: Path) -> list[PlannedRun]:
     return sorted(runs.values(), key=_order)
 
 
-def runs_beside(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> list[PlannedRun]:
-    """What a sweep directory has beside a grid and what will be fitted together with it.
+def runs_beside(
+    grid_paths: Iterable[Path], runs: list[PlannedRun], *, out: Path
+) -> list[PlannedRun]:
+    """What a sweep directory has beside some grids and what will be fitted together with them.
 
     Args:
-        grid_path: the grid YAML.
-        runs: what it plans now.
+        grid_paths: the grid YAMLs.
+        runs: what they plan now.
         out: the sweep directory.
 
     Returns:
@@ -113,9 +115,10 @@ def runs_beside(grid_path: Path, runs: list[PlannedRun], *, out: Path) -> list[P
         UserError: the file of the directory cannot be read.
     """
     file = _read(out)
-    before = file.grids.pop(_key_of(grid_path, file), None)
+    keys = [_key_of(path, file) for path in grid_paths]
+    before = [file.grids.pop(key) for key in keys if key in file.grids]
     beside = {run.name: run for run in _current_runs(file, out)}
-    for entry in (*file.earlier, *([] if before is None else [before])):
+    for entry in (*file.earlier, *before):
         beside |= {run.name: run for run in _begun(entry, out, other_than=beside.keys())}
     own = {run.name for run in runs}
     return [run for run in beside.values() if run.name not in own]
@@ -186,7 +189,7 @@ def _refuse_changes(before: list[PlannedRun], now: list[PlannedRun], grid_path: 
     changed = {}
     for run in now:
         if run.name in earlier:
-            difference = _difference(definition(earlier[run.name]), definition(run))
+            difference = difference_of(earlier[run.name], run)
             if difference and has_begun(run.directory):
                 changed[run.name] = difference
     if changed:
@@ -198,7 +201,18 @@ def _refuse_changes(before: list[PlannedRun], now: list[PlannedRun], grid_path: 
         )
 
 
-def definition(run: PlannedRun) -> dict[str, Any]:
+def difference_of(before: PlannedRun, now: PlannedRun) -> list[str]:
+    """What makes a run another experiment than it was, one entry per setting."""
+    old, new = _definition(before), _definition(now)
+    names = sorted(old.keys() | new.keys())
+    return [
+        f"{name} {new.get(name)} instead of {old.get(name)}"
+        for name in names
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _definition(run: PlannedRun) -> dict[str, Any]:
     """What makes a run the experiment it is, by dotted name."""
     sections = {name: run.base.content.get(name) for name in SECTIONS_THAT_COUNT}
     flat = _flattened(sections)
@@ -220,12 +234,3 @@ def _flattened(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         elif value is not None:
             flat[f"{prefix}{name}"] = value
     return flat
-
-
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    names = sorted(before.keys() | now.keys())
-    return [
-        f"{name} {now.get(name)} instead of {before.get(name)}"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]

@@ -76,18 +76,19 @@ def test_a_grid_that_adds_to_another_is_judged_with_it(write_grid, tmp_path, cap
     register(first, plan_sweep(read_grid(first)), out=tmp_path / "sweep")
     added = {"6.4e2": [8, 16, 24], "1.28e3": [8, 16, 24]}
     second = write_grid(tokens=added, seeds=[1]).rename(tmp_path / "second.yaml")
-    together = _expected(second, capsys)
+    together = _expected(second, capsys=capsys)
     text = _plan_text(second, capsys)
     assert "with the 18 runs of other grids in" in text
     assert f"expected standard error of phi, baseline: {together:.3g}" in text
 
     runs = plan_sweep(read_grid(first)) + plan_sweep(read_grid(second))
     assert together == pytest.approx(expected_error(points(runs), PUBLISHED).phi_stderr)
-    assert together < _expected(first, capsys)  # which is not in the directory twice
+    assert together < _expected(first, capsys=capsys)  # which is not in the directory twice
+    assert _expected(first, second, capsys=capsys) == pytest.approx(together)
 
 
-def _expected(grid, capsys) -> float:
-    assert main(["sweep", "plan", str(grid), "--no-timing", "--json=-"]) == 0
+def _expected(*grids, capsys) -> float:
+    assert main(["sweep", "plan", *map(str, grids), "--no-timing", "--json=-"]) == 0
     return json.loads(capsys.readouterr().out)["expected"]["phi_stderr"]
 
 

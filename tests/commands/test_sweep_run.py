@@ -9,6 +9,7 @@ from looped.sweeps.failures import record_failure
 from looped.sweeps.grid import read_grid
 from looped.sweeps.locks import take_lock
 from looped.sweeps.plan import plan_sweep
+from looped.sweeps.sweep_file import registered_runs
 from tests.test_record import a_record
 
 
@@ -34,6 +35,17 @@ def test_commands_are_lines_that_work(write_grid, capsys):
     assert main(["sweep", "run", str(grid), "--launcher", "commands", "--retry"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [str(run.directory) in line for run, line in zip((held, failed), lines, strict=True)]
+
+
+def test_several_grids_are_one_sweep(write_grid, tmp_path, capsys):
+    """A line for every run of both, the shared ones once."""
+    first = write_grid().rename(tmp_path / "first.yaml")
+    second = write_grid(seeds=[0, 1]).rename(tmp_path / "second.yaml")
+    assert main(["sweep", "run", str(first), str(second), "--launcher", "commands"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    runs = plan_sweep(read_grid(second))
+    assert len(lines) == len(runs) == 8
+    assert {run.name for run in runs} == {run.name for run in registered_runs(tmp_path / "sweep")}
 
 
 @pytest.mark.parametrize(

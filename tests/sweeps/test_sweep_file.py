@@ -151,6 +151,6 @@ def test_a_grid_is_one_by_any_path(write_grid, out, monkeypatch):
     monkeypatch.chdir(path.parent)
     smaller = write_grid(tokens={"6.4e2": [8]})
     relative = smaller.relative_to(path.parent)
-    assert runs_beside(relative, _plan(relative), out=out) == []
+    assert runs_beside([relative], _plan(relative), out=out) == []
     assert _register(relative, out) == registered_runs(out)
     assert len(yaml.safe_load((out / SWEEP_FILE).read_text())["grids"]) == 1
