@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -10,12 +11,13 @@ from looped.report.curves import TrainedRun
 from looped.scaling.figure_style import (
     INK,
     MUTED,
+    Look,
     Palette,
     figure_style,
     flops_axis,
+    handle,
     legend_above,
     new_figure,
-    recurrence_handles,
 )
 from looped.scaling.law import Floats
 
@@ -27,7 +29,7 @@ SMOOTHED = 0.1
 
 
 def curves_figure(runs: Sequence[tuple[int, TrainedRun]], *, palette: Palette) -> Figure | None:
-    """The curves of runs of one recipe; null when none has one.
+    """The curves of runs of one recipe, a panel per recurrence count; null when none has one.
 
     Args:
         runs: each with the recurrence count it was fitted as: that of a control is 1.
@@ -35,34 +37,44 @@ def curves_figure(runs: Sequence[tuple[int, TrainedRun]], *, palette: Palette) -
     """
     if not any(run.has_curve or len(run.validations) > 1 for _, run in runs):
         return None
-    counts = {recurrences for recurrences, _ in runs}
-    width = 1.0 if len(runs) <= 30 else 0.6
+    counts = sorted({recurrences for recurrences, _ in runs})
+    columns = min(len(counts), 2)
+    rows = -(-len(counts) // columns)
     with figure_style():
-        figure = new_figure(height=3.0)
-        ax = figure.subplots()
-        for recurrences, run in runs:
-            look = palette[recurrences]
-            if run.has_curve:
-                flops, loss = _thinned(run.train_flops), _thinned(_smoothed(run.train_loss))
-            else:
-                flops, loss = np.array(run.validations, dtype=float).reshape(-1, 2).T
-            ax.plot(flops, loss, color=look.colour, linewidth=width, alpha=0.55)
-            if run.validations:
-                ax.plot(
-                    *run.validations[-1],
-                    marker=look.marker,
-                    color=look.colour,
-                    markeredgecolor=INK,
-                    markeredgewidth=0.5,
-                    markersize=4,
-                    zorder=3,
-                )
-        flops_axis(ax)
-        ax.set(xlabel="training compute so far (FLOPs)", ylabel="loss (nats per token)")
-        handles = recurrence_handles({r: look for r, look in palette.items() if r in counts})
-        handles.append(Line2D([], [], color=MUTED, linewidth=1, label="training"))
-        legend_above(figure, handles, columns=6)
+        figure = new_figure(height=0.8 + 1.8 * rows)
+        axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+        for ax, recurrences in zip(axes, counts, strict=False):
+            for run in (run for r, run in runs if r == recurrences):
+                _draw(ax, run, palette[recurrences])
+            ax.set_title(f"r = {recurrences}")
+        flops_axis(axes[0])
+        for ax in axes[len(counts) :]:
+            ax.set_visible(False)
+        for ax in axes[max(len(counts) - columns, 0) : len(counts)]:
+            ax.tick_params(labelbottom=True)  # also above a place that stays empty
+        training = Line2D([], [], color=MUTED, linewidth=1, label="training")
+        legend_above(figure, [training, handle(Look(MUTED, "o"), "last validation")])
+        figure.supxlabel("training compute so far (FLOPs)", fontsize=8)
+        figure.supylabel("loss (nats per token)", fontsize=8)
     return figure
+
+
+def _draw(ax: Axes, run: TrainedRun, look: Look) -> None:
+    if run.has_curve:
+        flops, loss = _thinned(run.train_flops), _thinned(_smoothed(run.train_loss))
+    else:
+        flops, loss = np.array(run.validations, dtype=float).reshape(-1, 2).T
+    ax.plot(flops, loss, color=look.colour, linewidth=0.8, alpha=0.7)
+    if run.validations:
+        ax.plot(
+            *run.validations[-1],
+            marker=look.marker,
+            color=look.colour,
+            markeredgecolor=INK,
+            markeredgewidth=0.5,
+            markersize=4,
+            zorder=3,
+        )
 
 
 def _smoothed(values: Floats) -> Floats:

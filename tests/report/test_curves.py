@@ -95,6 +95,20 @@ def test_validations_stand_in_for_a_curve(home):
     assert line.get_xdata().tolist() == [100.0, 200.0]
 
 
+def test_each_recurrence_count_has_a_panel(home):
+    """The curves of dozens of runs in one panel were a tangle; axes are shared to compare."""
+    (home / "metrics.csv").write_text(curve(10, 20, 30, loss=3.0))
+    run = read_trained_run(home / "run.json")
+    palette = palette_of([1, 4, 8])
+    panels = curves_figure([(4, run), (1, run), (8, run), (4, run)], palette=palette).axes[:3]
+    assert [ax.get_title(loc="left") for ax in panels] == ["r = 1", "r = 4", "r = 8"]
+    colours = [{line.get_color() for line in ax.get_lines()} for ax in panels]
+    assert colours == [{palette[r].colour} for r in (1, 4, 8)]
+    drawn = [sum(len(line.get_xdata()) > 1 for line in ax.get_lines()) for ax in panels]
+    assert drawn == [1, 2, 1]
+    assert len({ax.get_ylim() for ax in panels}) == 1
+
+
 def test_a_control_is_drawn_as_what_it_stands_for(home):
     """An unshared run of four passes is fitted as r = 1, of which alone the palette knows."""
     (home / "metrics.csv").write_text(curve(10, 20, 30, loss=3.0))
