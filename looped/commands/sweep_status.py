@@ -32,12 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     expected = expected_errors(runs, prior, fix=fix)
     now: dict[str, SoFar] = {}
-    without_phi = "no complete runs"
+    why_none: str | None = "no complete runs"
     if "complete" in statuses:
         try:
             now = phi_so_far(arguments.directory, estimator=arguments.estimator, fix=fix)
+            why_none = None
         except UserError as error:
-            without_phi = f"looped phi refuses: {error}"
+            why_none = f"looped phi refuses: {error}"
     if arguments.json != STDOUT:
         lines = status_table(runs, statuses=statuses, spent=spent)
         lines += [
@@ -46,8 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
             if error is not None
         ]
         lines += [f"phi of {name} so far: {found.in_words}" for name, found in now.items()]
-        if not now:
-            lines.append(f"phi so far: {without_phi}")
+        if why_none:
+            lines.append(f"phi so far: {why_none}")
         lines += [f"when complete: {line}" for line in expected_lines(expected, prior.source)]
         lines += [f"warning: {line}" for line in beyond_the_law(runs, prior)]
         print("\n".join(lines))
@@ -59,5 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
         content = plan_json(entries, expected)
         content["spent_flops"] = sum(spent)
         content["so_far"] = {name: asdict(found) for name, found in now.items()}
+        content["why_none_so_far"] = why_none
         write_json(arguments.json, content)
     return 0

@@ -1,10 +1,11 @@
 """Beyond phi, in print: the worth of each recurrence count, and the laws beside the plain one."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rich.table import Table
 
+from looped.scaling.intervals import Interval
 from looped.scaling.nested import NestedFit
 from looped.scaling.report_tables import plain_table, show
 from looped.scaling.worth import Worth
@@ -62,16 +63,16 @@ def being_looped(law: NestedFit) -> str:
     value, interval = law.values[name], law.intervals[name]
     assert value is not None
     if law.form == "offset":
-        text, form = f"log L {value:+.4f}", "{:+.4f}"
-        low, high = interval.low, interval.high
-    else:
-        text, form = f"N_eff x {math.exp(value):.3f}", "{:.3f}"
-        low, high = (None if e is None else math.exp(e) for e in (interval.low, interval.high))
-    return f"{text} [{show(low, form)}, {show(high, form)}]"
+        return f"log L {value:+.4f} {_ends(interval, '{:+.4f}')}"
+    return f"N_eff x {math.exp(value):.3f} {_ends(interval, '{:.3f}', scale=math.exp)}"
 
 
 def _phi(law: NestedFit) -> str:
     value, interval = law.values["phi"], law.intervals["phi"]
-    return (
-        f"{show(value, '{:.3f}')} [{show(interval.low, '{:.2f}')}, {show(interval.high, '{:.2f}')}]"
-    )
+    return f"{show(value, '{:.3f}')} {_ends(interval, '{:.2f}')}"
+
+
+def _ends(interval: Interval, form: str, *, scale: Callable[[float], float] = float) -> str:
+    if interval.low is None or interval.high is None:
+        return f"(no interval: {interval.why_none})"
+    return f"[{form.format(scale(interval.low))}, {form.format(scale(interval.high))}]"

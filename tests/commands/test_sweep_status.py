@@ -128,6 +128,10 @@ def test_why_phi_refuses(start, tmp_path, capsys):
         "phi so far: looped phi refuses: runs of different FLOP convention"
         in capsys.readouterr().out
     )
+    assert main(["sweep", "status", str(tmp_path / "sweep"), "--json=-"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["so_far"] == {}
+    assert content["why_none_so_far"].startswith("looped phi refuses: runs of different FLOP")
 
 
 def test_what_is_held_counts_in_the_expectation(start, tmp_path, capsys):
