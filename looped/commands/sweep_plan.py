@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.scaling.prior import PUBLISHED, read_prior
     from looped.sweeps.data import data_of
     from looped.sweeps.doubts import doubts
-    from looped.sweeps.points import expected_errors
+    from looped.sweeps.points import expected_of
     from looped.sweeps.report import expected_lines, plan_json, run_json
     from looped.sweeps.status import is_finished, status_of
     from looped.sweeps.tables import plan_table
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = None if data is None else data.train.rows
     statuses = [status_of(run.directory) for run in runs]
     beside = together.runs_beside()
-    expected = expected_errors([*runs, *beside], prior, fix=fix)
+    expected = expected_of([*runs, *beside], prior, fix=fix)
     left = [run for run in runs if not is_finished(run.directory)]
     times: dict[str, float] = {}
     note = ""

@@ -12,7 +12,7 @@ def run(arguments: argparse.Namespace) -> int:
     from looped.scaling.prior import PUBLISHED, read_prior
     from looped.sweeps.doubts import beyond_the_law
     from looped.sweeps.failures import failure_of
-    from looped.sweeps.points import by_recipe, expected_errors
+    from looped.sweeps.points import by_recipe, expected_of
     from looped.sweeps.report import expected_lines, plan_json, run_json
     from looped.sweeps.so_far import SoFar, phi_so_far
     from looped.sweeps.status import status_of
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         failure_of(run.directory) if status == "failed" else None
         for run, status in zip(runs, statuses, strict=True)
     ]
-    expected = expected_errors(runs, prior, fix=fix)
+    expected = expected_of(runs, prior, fix=fix)
     now: dict[str, SoFar] = {}
     why_none: str | None = "no complete runs"
     if "complete" in statuses:

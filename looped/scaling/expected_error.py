@@ -5,6 +5,8 @@ J'J / sigma^2, J the derivatives of L by the parameters. The error of phi is wha
 the span of the others:
 
     stderr(phi) = sigma / |j_phi - projection of j_phi onto the other columns|
+
+The difference of two phis is a sum over the runs of both, in which a common run enters once.
 """
 
 from collections.abc import Mapping
@@ -47,19 +49,61 @@ def expected_error(
     """
     if runs.empty:
         return ExpectedError(phi_stderr=None, faults=("no runs",))
-    held = dict(fix or {})
+    held = _held(runs, fix)
     if "phi" in held:
         return ExpectedError(phi_stderr=None, faults=(f"it is held at {held['phi']:g}",))
-    if "beta" not in held and levels(runs["tokens"]) == 2:
-        held["beta"] = HELD_BETA  # as `fit_law` does
     num_free = PHI + 1 - len(held)
     faults = tuple(design_faults(runs, num_free=num_free, held=held))
     if faults:
         return ExpectedError(phi_stderr=None, faults=faults)
+    weights = phi_weights(runs, prior, held=held)
+    return ExpectedError(phi_stderr=float(np.linalg.norm(weights)), faults=())
+
+
+def expected_difference(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    *,
+    prior: Prior,
+    fix: Mapping[str, float] | None = None,
+) -> float | None:
+    """The standard error expected of the phi of one recipe minus that of another.
+
+    Runs of both, which have one name, err once: a plain run moves both phis alike.
+
+    Args:
+        first: runs of one recipe as of `expected_error`, with `run`.
+        second: those of the other.
+        prior: as of `expected_error`, for both.
+        fix: likewise.
+
+    Returns:
+        Null where either cannot tell phi.
+    """
+    tables = (first, second)
+    if any(expected_error(runs, prior, fix=fix).phi_stderr is None for runs in tables):
+        return None
+    weights = [
+        pd.Series(phi_weights(runs, prior, held=_held(runs, fix)), index=runs["run"])
+        for runs in tables
+    ]
+    return float(np.linalg.norm(weights[1].sub(weights[0], fill_value=0.0)))
+
+
+def phi_weights(runs: pd.DataFrame, prior: Prior, *, held: Mapping[str, float]) -> Floats:
+    """How far phi moves when the loss of a run does by its noise; shape (n,).
+
+    Phi's column of J / sigma orthogonal to the other free ones, over its square length: the row of
+    the least-squares solution that gives phi.
+    """
     information = derivatives(runs, prior) / prior.noise
     taken = {COLUMNS[name] for name in held}
     others = [column for column in range(PHI) if column not in taken]
-    return ExpectedError(phi_stderr=phi_stderr(information, others=others), faults=())
+    unit = information[:, others] / np.linalg.norm(information[:, others], axis=0)
+    column = information[:, PHI]
+    solution, *_ = np.linalg.lstsq(unit, column, rcond=None)
+    own = column - unit @ solution
+    return np.asarray(own / (own @ own))
 
 
 def derivatives(runs: pd.DataFrame, prior: Prior) -> Floats:
@@ -72,14 +116,8 @@ def derivatives(runs: pd.DataFrame, prior: Prior) -> Floats:
     return np.asarray(of_log_loss * loss[:, np.newaxis])
 
 
-def phi_stderr(information: Floats, *, others: list[int]) -> float:
-    """1 / the length of phi's column orthogonal to the other free ones.
-
-    Args:
-        information: J / sigma; shape (n, 6).
-        others: columns of the other free parameters.
-    """
-    unit = information[:, others] / np.linalg.norm(information[:, others], axis=0)
-    column = information[:, PHI]
-    solution, *_ = np.linalg.lstsq(unit, column, rcond=None)
-    return float(1 / np.linalg.norm(column - unit @ solution))
+def _held(runs: pd.DataFrame, fix: Mapping[str, float] | None) -> dict[str, float]:
+    held = dict(fix or {})
+    if "beta" not in held and levels(runs["tokens"]) == 2:
+        held["beta"] = HELD_BETA  # as `fit_law` does
+    return held

@@ -1,23 +1,29 @@
 """Planned runs as the points that the law is fitted to."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
-from looped.scaling.expected_error import ExpectedError, expected_error
+from looped.scaling.expected_error import (
+    ExpectedError,
+    expected_difference,
+    expected_error,
+)
 from looped.scaling.prior import Prior
 from looped.sweeps.cells import PLAIN_RECIPE
 from looped.sweeps.plan import PlannedRun
 
 
 def points(runs: Sequence[PlannedRun]) -> pd.DataFrame:
-    """One row per run: recurrences, n_once, n_rec, tokens, and the level they share.
+    """One row per run: its name, recurrences, n_once, n_rec, tokens, and the level they share.
 
     Tokens are those of whole steps, as they will be trained.
     """
     groups = [run.architecture.parameter_groups() for run in runs]
     return pd.DataFrame(
         {
+            "run": [run.name for run in runs],
             "recurrences": [run.architecture.recurrences for run in runs],
             "n_once": [group.n_once for group in groups],
             "n_rec": [group.n_rec for group in groups],
@@ -39,15 +45,41 @@ def by_recipe(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
     return {name: plain + [run for run in looped if run.recipe == name] for name in names}
 
 
-def expected_errors(
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What the runs of a sweep can be expected to tell.
+
+    Attributes:
+        errors: the standard error of phi, by recipe.
+        against: the recipe that the others are compared with: the baseline where there is one.
+        differences: the standard error of each other recipe's phi minus that one's, in order;
+            without those where either cannot be told.
+    """
+
+    errors: dict[str, ExpectedError]
+    against: str
+    differences: dict[str, float]
+
+
+def expected_of(
     runs: Sequence[PlannedRun], prior: Prior, *, fix: Mapping[str, float] | None = None
-) -> dict[str, ExpectedError]:
-    """The standard error of phi that each recipe can expect from these runs.
+) -> Expected:
+    """What these runs can be expected to tell.
 
     Args:
         runs: of a sweep.
         prior: law and noise to expect.
         fix: parameters that the fit will hold.
     """
-    recipes = by_recipe(runs).items()
-    return {name: expected_error(points(own), prior, fix=fix) for name, own in recipes}
+    tables = {name: points(own) for name, own in by_recipe(runs).items()}
+    against = PLAIN_RECIPE if PLAIN_RECIPE in tables else next(iter(tables))
+    differences = {
+        name: expected_difference(tables[against], table, prior=prior, fix=fix)
+        for name, table in tables.items()
+        if name != against
+    }
+    return Expected(
+        errors={name: expected_error(table, prior, fix=fix) for name, table in tables.items()},
+        against=against,
+        differences={name: error for name, error in differences.items() if error is not None},
+    )

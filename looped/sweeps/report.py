@@ -1,10 +1,10 @@
-"""What `plan` and `status` write as JSON, and the sentence about the expected error of phi."""
+"""What `plan` and `status` write as JSON, and the sentences about expected errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from looped.scaling.expected_error import ExpectedError
 from looped.sweeps.plan import PlannedRun
+from looped.sweeps.points import Expected
 
 
 def run_json(run: PlannedRun, status: str) -> dict[str, Any]:
@@ -27,31 +27,38 @@ def run_json(run: PlannedRun, status: str) -> dict[str, Any]:
     }
 
 
-def expected_json(expected: Mapping[str, ExpectedError]) -> dict[str, Any]:
-    """The expected standard error of phi: that of the first recipe, and of each.
+def expected_json(expected: Expected) -> dict[str, Any]:
+    """The expected standard error of phi: that of the first recipe, of each, and of differences.
 
     Null where the design cannot tell phi.
     """
-    errors = {name: error.phi_stderr for name, error in expected.items()}
-    return {"phi_stderr": next(iter(errors.values()), None), "by_recipe": errors}
+    errors = {name: error.phi_stderr for name, error in expected.errors.items()}
+    return {
+        "phi_stderr": next(iter(errors.values()), None),
+        "by_recipe": errors,
+        "against": expected.against,
+        "delta_phi_stderr": expected.differences,
+    }
 
 
-def expected_lines(expected: Mapping[str, ExpectedError], source: str) -> list[str]:
-    """The expected standard error of phi in words, one line per recipe."""
+def expected_lines(expected: Expected, source: str) -> list[str]:
+    """The expected standard errors in words: of phi of each recipe, then of the differences."""
     lines = []
-    for name, error in expected.items():
+    for name, error in expected.errors.items():
         if error.phi_stderr is None:
             lines.append(f"phi of {name} cannot be told: {'; '.join(error.faults)}")
         else:
             lines.append(
                 f"expected standard error of phi, {name}: {error.phi_stderr:.3g} (by {source})"
             )
+    lines += [
+        f"expected standard error of delta phi, {name} against {expected.against}: {error:.3g}"
+        for name, error in expected.differences.items()
+    ]
     return lines
 
 
-def plan_json(
-    runs: Sequence[Mapping[str, Any]], expected: Mapping[str, ExpectedError]
-) -> dict[str, Any]:
+def plan_json(runs: Sequence[Mapping[str, Any]], expected: Expected) -> dict[str, Any]:
     """What `looped sweep plan --json` writes, from the rows of `run_json`."""
     return {
         "schema": 1,

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from looped.cli import main
-from looped.scaling.expected_error import expected_error
+from looped.scaling.expected_error import expected_difference, expected_error
 from looped.scaling.prior import PUBLISHED
 from looped.sweeps.grid import read_grid
 from looped.sweeps.plan import plan_sweep
-from looped.sweeps.points import points
+from looped.sweeps.points import by_recipe, points
 from looped.sweeps.sweep_file import register
 from tests.test_record import a_record
 
@@ -85,6 +85,20 @@ def test_a_grid_that_adds_to_another_is_judged_with_it(write_grid, tmp_path, cap
     assert together == pytest.approx(expected_error(points(runs), PUBLISHED).phi_stderr)
     assert together < _expected(first, capsys=capsys)  # which is not in the directory twice
     assert _expected(first, second, capsys=capsys) == pytest.approx(together)
+
+
+def test_two_recipes_are_told_what_their_difference_will_be_known_to(write_grid, capsys):
+    """Each recipe's own error says little of it: the plain runs are common to both."""
+    recipes = {"baseline": {}, "two": {"streams": 2}}
+    grid = write_grid(tokens=SIZES, recipes=recipes)
+    text = _plan_text(grid, capsys)
+    tables = {name: points(own) for name, own in by_recipe(plan_sweep(read_grid(grid))).items()}
+    error = expected_difference(tables["baseline"], tables["two"], prior=PUBLISHED)
+    line = f"expected standard error of delta phi, two against baseline: {error:.3g}\n"
+    assert line in text
+    assert main(["sweep", "plan", str(grid), "--no-timing", "--json=-"]) == 0
+    expected = json.loads(capsys.readouterr().out)["expected"]
+    assert (expected["against"], expected["delta_phi_stderr"]) == ("baseline", {"two": error})
 
 
 def _expected(*grids, capsys) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looped.scaling.expected_error import expected_error
+from looped.scaling.expected_error import expected_difference, expected_error
 from looped.scaling.fit import fit_law
 from looped.scaling.prior import PUBLISHED, Prior
 from looped.scaling.published import published_runs
@@ -93,3 +93,48 @@ def test_designs_that_cannot_tell(runs, keep, words):
     expected = expected_error(runs.query(keep), PUBLISHED)
     assert expected.phi_stderr is None
     assert words in "; ".join(expected.faults)
+
+
+def _losses(runs, law, rng, *, common):
+    """Simulated losses of a recipe; a plain run has the noise it was drawn once."""
+    noise = rng.normal(0, 1e-3, len(runs))
+    noise = np.where(runs["recurrences"] == 1, common[: len(runs)], noise)
+    return noise + law.loss(
+        runs["recurrences"], runs["n_once"], n_rec=runs["n_rec"], tokens=runs["tokens"]
+    )
+
+
+def test_the_difference_of_two_recipes(runs):
+    """Two recipes of one phi on the same plain runs: the scatter of simulated differences.
+
+    Were the plain runs drawn twice, it would be larger: by the root of both variances.
+    """
+    small = runs[runs["budget_flops"] < 3e18].reset_index(drop=True)
+    second = small.assign(
+        run=np.where(small["recurrences"] == 1, small["run"], "other " + small["run"])
+    )
+    prior = Prior(law=PUBLISHED.law, noise=1e-3, source="the test")
+    expected = expected_difference(small, second, prior=prior)
+    apart = np.sqrt(2) * expected_error(small, prior).phi_stderr
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(40):
+        common = rng.normal(0, 1e-3, len(small))
+        first, other = (
+            fit_law(
+                table.assign(loss=_losses(table, prior.law, rng, common=common)),
+                estimator="least_squares",
+                polish=1,
+            ).phi
+            for table in (small, second)
+        )
+        found.append(other - first)
+    assert np.std(found) == pytest.approx(expected, rel=0.3)
+    assert expected < 0.8 * apart
+
+
+def test_a_recipe_against_itself_and_one_that_tells_nothing(runs):
+    """The same runs do not differ at all; half a design has no difference."""
+    assert expected_difference(runs, runs, prior=PUBLISHED) == pytest.approx(0.0, abs=1e-12)
+    plain = runs[runs["recurrences"] == 1]
+    assert expected_difference(runs, plain, prior=PUBLISHED) is None
