@@ -14,6 +14,7 @@ from looped.scaling.loss_gap import GapParts, loss_gap
 from looped.scaling.nested import NestedFit, nested_fits
 from looped.scaling.prediction import PredictionError, leave_one_cell_out, leave_top_level_out
 from looped.scaling.residual_tables import GroupResidual, residuals_by
+from looped.scaling.seed_noise import SeedNoise, seed_noise
 from looped.scaling.sensitivity import Alternative, sensitivity
 from looped.scaling.worth import Worth, worth_of
 
@@ -27,6 +28,7 @@ class Analysis:
         kind: of the headline's interval.
         intervals: that interval, the profile and whatever else was asked for.
         tests: of phi = 0 and phi = 1, by those names; null where phi cannot be told.
+        noise: between runs that differ in the seed alone; null without any, or without a law.
         by_recurrence: residuals by recurrence count; empty where there is no law.
         by_level: residuals by budget or token count; empty likewise.
         nested: the laws beside the plain one, by form; empty where phi cannot be told.
@@ -43,6 +45,7 @@ class Analysis:
     kind: str
     intervals: PhiIntervals
     tests: dict[str, PhiTest | None]
+    noise: SeedNoise | None
     by_recurrence: dict[str, GroupResidual]
     by_level: dict[str, GroupResidual]
     nested: dict[str, NestedFit]
@@ -81,6 +84,7 @@ def analyse(
         kind=kind,
         intervals=intervals,
         tests={f"phi={value:g}": phi_test(fit, value, interval=chosen) for value in (0.0, 1.0)},
+        noise=seed_noise(fit) if fit.law else None,
         by_recurrence=residuals_by(fit, "recurrences") if fit.law else {},
         by_level=residuals_by(fit, "level") if fit.law and "level" in fit.runs else {},
         nested=nested,

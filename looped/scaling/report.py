@@ -14,6 +14,7 @@ from looped.scaling.fit import FitResult
 from looped.scaling.intervals import DESCRIPTIONS
 from looped.scaling.report_json import law_json
 from looped.scaling.report_tables import ends, plain_table, show
+from looped.scaling.seed_noise import SeedNoise
 from looped.scaling.worth_report import nested_table, nested_test_rows, worth_lines
 
 MAX_EXCLUDED = 20
@@ -48,6 +49,9 @@ def print_analysis(console: Console, name: str, analysis: Analysis) -> None:
     if fit.law is not None:
         console.print(Text(_law_line(fit)), soft_wrap=True)
         console.print(Text(_quality_line(fit)), soft_wrap=True)
+    if analysis.noise is not None:
+        level = analysis.intervals.intervals[analysis.kind].level
+        console.print(Text(_noise_line(analysis.noise, level)), soft_wrap=True)
     if fit.phi is not None and "phi" not in fit.held:
         console.print(_interval_table(analysis))
         console.print(_test_table(analysis))
@@ -114,6 +118,15 @@ def _quality_line(fit: FitResult) -> str:
         f"objective {fit.objective:.5e}   "
         f"{fit.optimum.num_reached} of {fit.optimum.num_starts} starts reach it"
     )
+
+
+def _noise_line(noise: SeedNoise, level: float) -> str:
+    line = f"seeds    {noise.noise:.4f} nats between runs that differ in the seed alone"
+    line += f" (degrees of freedom: {noise.freedom})"
+    if noise.p is None:
+        return line
+    more = "more" if noise.p < 1 - level else "no more"
+    return f"{line}: the law misses by {more} than that (p = {noise.p:.2g})"
 
 
 def _interval_table(analysis: Analysis) -> Table:

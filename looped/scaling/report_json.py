@@ -74,6 +74,7 @@ def fit_json(analysis: Analysis) -> dict[str, Any]:
         "n_runs": fit.num_runs,
         "n_cells": fit.num_cells,
         "n_parameters": fit.num_free,
+        "seed_noise": asdict(analysis.noise) if analysis.noise else None,
         "by_recurrence": _by_recurrence(analysis),
         "by_level": {name: asdict(group) for name, group in analysis.by_level.items()},
         "power_law": _power_law(analysis),

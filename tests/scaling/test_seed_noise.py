@@ -1,0 +1,62 @@
+"""Chance between seeds and what the law misses beside it: an analysis of variance by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from looped.scaling import fit_law
+from looped.scaling.seed_noise import seed_noise
+from tests.scaling.grids import published, synthetic
+
+QUICK = {"estimator": "least_squares", "polish": 1}
+
+
+def seeds(number: int, *, noise: float, bend: float = 0.0, seed: int = 0) -> pd.DataFrame:
+    """A grid with several seeds of every size; `bend` puts r = 2 and 4 off the law, in log L."""
+    table = pd.concat([synthetic().assign(seed=s) for s in range(number)], ignore_index=True)
+    loss = table["loss"] * np.exp(bend * table["recurrences"].isin([2, 4]))
+    return table.assign(loss=loss + np.random.default_rng(seed).normal(0, noise, len(table)))
+
+
+def test_the_scatter_between_seeds():
+    """Two seeds: half the squares of their differences; what the law misses is not in it."""
+    table = seeds(2, noise=0.01, bend=0.05)
+    pairs = table.pivot_table(index=["n_once", "n_rec", "tokens"], columns="seed", values="loss")
+    expected = np.sqrt((np.square(pairs[0] - pairs[1]) / 2).mean())
+    found = seed_noise(fit_law(table, estimator="least_squares"))
+    assert found.noise == pytest.approx(expected)
+    assert found.groups == found.freedom == len(pairs)
+
+
+def test_the_lack_of_fit_is_the_textbooks():
+    """From group means and predictions, which is where the residual's remainder comes from."""
+    table = seeds(3, noise=0.01)
+    fit = fit_law(table, estimator="least_squares")
+    log_loss = np.log(table["loss"])
+    means = log_loss.groupby([table["n_once"], table["n_rec"], table["tokens"]]).transform("mean")
+    predicted = log_loss - np.log1p(fit.residuals_nats / (table["loss"] - fit.residuals_nats))
+    sizes = len(table) // 3
+    f = (np.square(means - predicted).sum() / (sizes - 6)) / (
+        np.square(log_loss - means).sum() / (2 * sizes)
+    )
+    found = seed_noise(fit)
+    assert found.p == pytest.approx(stats.f.sf(f, sizes - 6, 2 * sizes), rel=1e-6)
+
+
+def test_a_law_that_holds_is_rejected_as_seldom_as_it_should_be():
+    """And one that does not is rejected, although its residual alone tells nobody."""
+    rejected = [
+        seed_noise(fit_law(seeds(2, noise=0.01, seed=seed), **QUICK)).p < 0.1 for seed in range(40)
+    ]
+    assert 1 <= sum(rejected) <= 10  # four expected
+    bent = fit_law(seeds(2, noise=0.01, bend=0.02), estimator="least_squares")
+    assert seed_noise(bent).p < 1e-6
+
+
+def test_without_second_seeds_or_least_squares_there_is_no_test():
+    """The published runs have one seed each; Huber's objective is no sum of squares."""
+    assert seed_noise(fit_law(published("baseline"))) is None
+    found = seed_noise(fit_law(seeds(2, noise=0.01)))
+    assert found.noise == pytest.approx(0.01, rel=0.25)
+    assert found.p is None
