@@ -6,6 +6,7 @@ horizon, checkpoints), so they are always there, whatever the YAML's list of cal
 
 import atexit
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -48,6 +49,7 @@ from looped.run_directory import (
 from looped.run_summary import run_summary
 from looped.silence import silence_what_is_not_the_users
 from looped.strategies import check_strategy
+from looped.yaml_mapping import read_mapping
 
 TOKEN_LOSSES_FILE = "token_losses.pt"
 
@@ -136,6 +138,13 @@ class OneLineParser(LightningArgumentParser):
         raise UserError(one_line(message, names))
 
 
+def _configuration_files(args: Sequence[str]) -> list[Path]:
+    """The files named by --config, which may also hold a configuration itself."""
+    named = [after for option, after in itertools.pairwise(args) if option in ("-c", "--config")]
+    named += [arg.removeprefix("--config=") for arg in args if arg.startswith("--config=")]
+    return [Path(name) for name in named if os.path.isfile(name)]
+
+
 class LoopedCLI(LightningCLI):
     """LightningCLI for `LoopedLM` on `TokenDataModule` with the measuring callbacks.
 
@@ -185,10 +194,12 @@ class LoopedCLI(LightningCLI):
 
     @override
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
-        try:
-            super().parse_arguments(parser, args)
-        except UnicodeDecodeError as error:
-            raise UserError(f"--config: not a text file: {error}") from error
+        for path in _configuration_files(args):
+            try:
+                read_mapping(path)  # jsonargparse takes the last of two equal keys without a word
+            except UserError as error:
+                raise UserError(f"--config {path}: {error}") from error
+        super().parse_arguments(parser, args)
 
     @override
     def _set_seed(self) -> None:

@@ -67,13 +67,22 @@ def test_files_in_the_wrong_place(config, tmp_path, capsys):
     garbage = tmp_path / "garbage.yaml"
     garbage.write_bytes(bytes(range(256)))
     for argument, words in (
-        (f"--config={garbage}", "not a text file"),
+        (f"--config={garbage}", "garbage.yaml: not YAML"),
         (f"--run.dir={garbage}", "is a file"),
     ):
         assert fit(config, argument) == 2
         error = capsys.readouterr().err
         assert words in error
         assert error.count("\n") == 1
+
+
+def test_a_key_given_twice(config, tmp_path, capsys):
+    """The last of the two counted, and nothing told that the first did not."""
+    twice = tmp_path / "twice.yaml"
+    twice.write_text("model:\n  recurrences: 2\n  recurrences: 3\n")
+    assert fit(config, "--config", str(twice)) == 2
+    assert f"--config {twice}: the key recurrences on line 3 repeats" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_two_processes_do_not_train_into_one_directory(config, tmp_path, capsys):
