@@ -15,7 +15,7 @@ from looped.scaling.analysis import Analysis
 from looped.scaling.figure_style import INK, Palette
 from looped.scaling.fit import FitResult
 from looped.scaling.law import Floats
-from looped.scaling.runs import is_budget
+from looped.scaling.levels import is_budget
 from looped.scaling.size_family import flops_per_token, size_families
 
 PHI_STEP = 0.01

@@ -23,10 +23,11 @@ from looped.scaling.analysis import Analysis
 from looped.scaling.figure_style import ALL_RUNS, Palette, categorised, palette_of
 from looped.scaling.figures import file_stems
 from looped.scaling.intervals import DESCRIPTIONS
+from looped.scaling.levels import is_budget
 from looped.scaling.quantity import MINUS, with_minus
 from looped.scaling.report_json import law_json
 from looped.scaling.report_tables import ends
-from looped.scaling.runs import RunPool, is_budget
+from looped.scaling.runs import RunPool
 from looped.scaling.worth_figures import gains_figure, gap_figure, has_shares
 
 PAGE = "index.html"

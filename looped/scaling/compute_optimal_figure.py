@@ -17,7 +17,7 @@ from looped.scaling.figure_style import (
     star,
     star_handle,
 )
-from looped.scaling.runs import is_budget, level_order
+from looped.scaling.levels import is_budget, level_order
 from looped.scaling.size_family import flops_per_token, size_families
 
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from looped.scaling.identifiability import HELD_BETA, design_faults, levels
+from looped.scaling.identifiability import HELD_BETA, design_faults
 from looped.scaling.law import ALPHA, BETA, LOG_E, PHI, Design, Floats
+from looped.scaling.levels import number_of_levels
 from looped.scaling.prior import Prior
 
 COLUMNS = {"E": LOG_E, "alpha": ALPHA, "beta": BETA}
@@ -118,6 +119,6 @@ def derivatives(runs: pd.DataFrame, prior: Prior) -> Floats:
 
 def _held(runs: pd.DataFrame, fix: Mapping[str, float] | None) -> dict[str, float]:
     held = dict(fix or {})
-    if "beta" not in held and levels(runs["tokens"]) == 2:
+    if "beta" not in held and number_of_levels(runs["tokens"]) == 2:
         held["beta"] = HELD_BETA  # as `fit_law` does
     return held

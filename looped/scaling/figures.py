@@ -41,9 +41,9 @@ from looped.scaling.fit import FitResult
 from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import DESCRIPTIONS
 from looped.scaling.isoflop import isoflop_parabolas
+from looped.scaling.levels import level_order
 from looped.scaling.profile import profile_phi
 from looped.scaling.quantity import level_in_words
-from looped.scaling.runs import level_order
 
 MAX_PANELS_OF_TWO_COLUMNS = 6
 

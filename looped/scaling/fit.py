@@ -16,10 +16,10 @@ from looped.scaling.identifiability import (
     Conditioning,
     conditioning,
     design_faults,
-    levels,
     optimum_faults,
 )
 from looped.scaling.law import PHI, Design, Floats, Law
+from looped.scaling.levels import number_of_levels
 from looped.scaling.minimise import Optimum, minimise
 from looped.scaling.points import RANGES, why_unfit
 from looped.scaling.robust_error import phi_errors
@@ -164,7 +164,7 @@ def fit_law(
     delta = delta if estimator == "huber" else float("inf")
     warnings = _warnings_of_runs(runs)
     uncarried: tuple[str, ...] = ()
-    if "beta" not in held and len(runs) and levels(runs["tokens"]) == 2:
+    if "beta" not in held and len(runs) and number_of_levels(runs["tokens"]) == 2:
         held["beta"] = HELD_BETA
         uncarried = ("E", "B", "beta")
         warnings.append(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from looped.scaling.huber import ROUND_OFF, psi
 from looped.scaling.law import PHI, Design, Floats
+from looped.scaling.levels import number_of_levels
 
 MIN_SPARE_RUNS = 2
 """Runs needed beyond the number of fitted parameters."""
@@ -38,9 +39,6 @@ HELD_BETA = 0.37
 TIED_SPREAD = 0.05
 """Tokens per parameter that vary less than this, relatively, at one recurrence count are tied."""
 
-LEVEL_GAP = 0.02
-"""Token counts closer than this, relatively, are one level."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Conditioning:
@@ -59,12 +57,6 @@ class Conditioning:
     phi_inflation: float | None
     gradient: float
     at_bounds: tuple[str, ...]
-
-
-def levels(values: pd.Series) -> int:
-    """Number of distinct values, taking those within 2 % of each other as one."""
-    ordered = np.sort(np.log(values.to_numpy(dtype=float)))
-    return 1 + int((np.diff(ordered) > LEVEL_GAP).sum())
 
 
 def design_faults(runs: pd.DataFrame, *, num_free: int, held: Mapping[str, float]) -> list[str]:
@@ -94,12 +86,12 @@ def design_faults(runs: pd.DataFrame, *, num_free: int, held: Mapping[str, float
         )
     if "level" in runs and runs["level"].nunique() < 2:
         faults.append(f"a single budget ({runs['level'].iloc[0]})")
-    elif levels(runs["tokens"]) < 2:
+    elif number_of_levels(runs["tokens"]) < 2:
         faults.append("a single token count")
     elif _ratio_spread(runs) < TIED_SPREAD:
         faults.append("tokens tied to parameters: the size term cannot be told from the data term")
     sizes = (runs["n_once"] + runs["n_rec"]).groupby(runs["recurrences"])
-    if sizes.apply(levels).max() < 2:
+    if sizes.apply(number_of_levels).max() < 2:
         faults.append("a single width at every recurrence count")
     return faults
 

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from looped.scaling.law import Floats
-from looped.scaling.runs import level_order
+from looped.scaling.levels import level_order
 
 MIN_RUNS = 3
 

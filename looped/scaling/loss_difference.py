@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from looped.scaling.isoflop import isoflop_parabolas
-from looped.scaling.runs import is_budget
+from looped.scaling.levels import is_budget
 
 
 @dataclass(frozen=True, kw_only=True)

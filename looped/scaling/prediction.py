@@ -7,7 +7,7 @@ import numpy as np
 from looped.scaling.fit import FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.law import Floats
-from looped.scaling.runs import level_order
+from looped.scaling.levels import level_order
 
 FEW_STARTS = 5
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from looped.scaling.fit import FitResult
-from looped.scaling.runs import level_order
+from looped.scaling.levels import level_order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from looped.controls import control_of
@@ -15,6 +14,7 @@ from looped.errors import UserError
 from looped.record import RUN_FILE, Record
 from looped.scaling.controls import Reference, choose_reference, control_recipes
 from looped.scaling.exclusion import Exclusion
+from looped.scaling.levels import levels_of
 from looped.scaling.points import is_number, shorten, why_unfit
 from looped.scaling.run_records import CHECKPOINT_SUFFIX, FoundRun, find_records
 from looped.scaling.run_tables import DEFAULT_RECIPE, read_table
@@ -24,12 +24,6 @@ COLUMNS = (
     *("budget_flops", "flops_per_token", "width", "n_injection", "seed", "epochs", "quality"),
     *("convention", "fingerprint", "tokenizer", "control", "path"),
 )
-
-TOKENS = " tokens"
-"""How the level of a grid of equal token counts ends."""
-
-SAME_LEVEL = 0.02
-"""Budgets (or token counts) closer than this, relatively, are one level."""
 
 MUST_AGREE = {
     "convention": "FLOP convention",
@@ -168,24 +162,11 @@ def read_runs(
     if table.empty:
         raise UserError(_nothing_usable(paths, excluded))
     table["recurrences"] = table["recurrences"].astype(int)
-    table["level"], warnings = _levels(table)
+    table["level"], warnings = levels_of(table)
     if reference != "plain":
         count = int((table["control"] == reference).sum())
         warnings.append(f"r = 1 stands for {count} {reference} runs here, not for plain ones")
     return RunPool(table.reset_index(drop=True), excluded, warnings)
-
-
-def is_budget(level: str) -> bool:
-    """Whether the runs of a level share their training FLOPs, not their token count."""
-    return not level.endswith(TOKENS)
-
-
-def level_order(level: str) -> float:
-    """The number in a level's text, to sort levels by; 0 for one in words."""
-    try:
-        return float(level.split()[0])
-    except ValueError:
-        return 0.0
 
 
 def _sort_sources(paths: list[Path]) -> tuple[list[Path], list[Path]]:
@@ -300,45 +281,6 @@ def _drop_duplicates(table: pd.DataFrame) -> tuple[pd.DataFrame, list[Exclusion]
         else:
             first[values] = row["run"]
     return table.drop(index=repeated), excluded
-
-
-def _levels(table: pd.DataFrame) -> tuple[pd.Series, list[str]]:
-    """The budget or the token count that runs share, whichever takes fewer values in this pool.
-
-    A grid of equal budgets has tokens of its own in every run; in a grid of equal token counts it
-    is the budgets that differ. Runs of unknown budget never decide how the others are grouped: in
-    a grid of budgets they form levels of their own, and a warning counts them.
-    """
-    tokens = _group(table["tokens"])
-    spent = _positive(table["budget_flops"]).fillna(
-        _positive(table["tokens"] * table["flops_per_token"])
-    )
-    known = spent.notna()
-    budgets = _group(spent[known])
-    if tokens[known].nunique() < budgets.nunique() or not known.any():
-        return tokens.map(f"{{:.3g}}{TOKENS}".format), []
-    levels = budgets.map("{:.3g} FLOPs".format)
-    if known.all():
-        return levels, []
-    odd = _group(table.loc[~known, "tokens"]).map(f"{{:.3g}}{TOKENS}".format)
-    warning = (
-        f"the budget of {len(odd)} of {len(table)} runs is not known: they share no cell "
-        "with the others, as if trained at a budget of their own; give budget_flops"
-    )
-    return pd.concat([levels, odd]).reindex(table.index), [warning]
-
-
-def _positive(values: pd.Series) -> pd.Series:
-    """Numbers as they are; null for what is none, not finite or not above 0."""
-    numbers = pd.to_numeric(values, errors="coerce").astype(float)
-    return numbers.where((numbers > 0) & np.isfinite(numbers))
-
-
-def _group(values: pd.Series) -> pd.Series:
-    """Replace values within 2 % of their neighbours by the median of the group."""
-    ordered = values.astype(float).sort_values()
-    group = (ordered.apply(np.log).diff() > SAME_LEVEL).cumsum()
-    return ordered.groupby(group).transform("median").reindex(values.index)
 
 
 def _nothing_usable(paths: list[Path], excluded: list[Exclusion]) -> str:

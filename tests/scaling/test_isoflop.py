@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from looped.scaling.isoflop import isoflop_parabolas
+from looped.scaling.levels import level_order
 from looped.scaling.published import published_minima
-from looped.scaling.runs import level_order
 from tests.scaling.grids import published
 
 
