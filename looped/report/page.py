@@ -207,6 +207,10 @@ def _figures(analysis: Analysis) -> list[list[tuple[str, str]]]:
     ]
     if fit.rmse is not None:
         law.append(("residual (nats)", f"{fit.rmse:.4f}"))
+    if analysis.noise is not None:
+        law.append(("between seeds (nats)", f"{analysis.noise.noise:.4f}"))
+        if analysis.noise.p is not None:
+            law.append(("p that the law misses no more", f"{analysis.noise.p:.1g}"))
     return [found, law]
 
 

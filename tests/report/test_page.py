@@ -8,6 +8,8 @@ import pytest
 
 from looped.cli import main
 from looped.report.page import typeset
+from looped.scaling import fit_law
+from looped.scaling.seed_noise import seed_noise
 from tests.report.html_check import Page
 from tests.scaling.grids import published, synthetic
 from tests.scaling.records import record_of, write_run
@@ -54,6 +56,16 @@ def test_the_page_is_whole_and_self_contained(published_page):
     names += ["recipes", "worth", "loss-gap"]
     assert figures == sorted(f"{name}.{form}" for name in names for form in ("svg", "png"))
     assert page.tags["svg"] == len(names)
+
+
+def test_chance_between_seeds_stands_beside_the_residual(tmp_path):
+    """With the test whether the law misses by more."""
+    grids = [synthetic(noise=0.01, seed=seed).assign(seed=seed) for seed in (0, 1)]
+    table = pd.concat(grids, ignore_index=True)
+    found = seed_noise(fit_law(table, estimator="least_squares"))
+    text = sound(of_table(tmp_path, table, columns=["seed"])).text
+    assert f"between seeds (nats) {found.noise:.4f}" in text
+    assert f"p that the law misses no more {found.p:.1g}" in text
 
 
 def test_the_answer_stands_on_top(published_page):
