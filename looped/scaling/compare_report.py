@@ -37,12 +37,16 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
             )
     lines += _beyond_phi(result, first, second)
     lines += _against_the_plain_law(result)
-    if result.loss is not None:
+    if result.loss is None:
+        lines.append("best loss: nothing to compare, no r > 1 that both have at one budget")
+    else:
         parts = ", ".join(f"r = {r}: {v:+.4f}" for r, v in result.loss.by_recurrence.items())
         lines.append(
             f"best loss at equal {result.loss.at}: {result.loss.value:+.4f} nats on average  "
             f"{_ends(result.loss.ends, 4)}  ({parts})"
         )
+        levels = ", ".join(f"{name}: {v:+.4f}" for name, v in result.loss.by_level.items())
+        lines.append(f"  {levels}")
     return [*lines, verdict(result, second), *_by_law(result)]
 
 
@@ -51,16 +55,16 @@ def verdict(result: Comparison, second: str) -> str:
     line = f"verdict: {_of_the_loop(result, second)}"
     if result.loss is None:
         return line
-    return f"{line}; the best loss of {second} at equal {result.loss.at} {_of_loss(result.loss)}"
+    return f"{line}; the best loss of {second} {_of_loss(result.loss)}"
 
 
 def _of_loss(loss: LossDifference) -> str:
     change = "lower" if loss.value < 0 else "higher"
     if loss.ends is None:
-        return f"is {change} in too few cells to tell ({loss.num_cells})"
+        return f"is {change} at the one {loss.at} that both have, which alone does not tell"
     if loss.ends[0] <= 0 <= loss.ends[1]:
-        return "is not distinguishable by these runs"
-    return f"is {change}"
+        return f"at equal {loss.at} is not distinguishable by these runs"
+    return f"at equal {loss.at} is {change}"
 
 
 def _of_the_loop(result: Comparison, second: str) -> str:
@@ -181,26 +185,23 @@ def as_json(result: Comparison, first: str, *, second: str) -> dict[str, object]
             "failed": result.failed,
             "shared_cells": result.shared_cells,
         },
-        **_loss_json(result.loss),
+        "loss": _loss_json(result.loss),
         "verdict": result.verdict,
         "pair": asdict(result.pair) if result.pair else None,
         "laws": {form: _law_json(law) for form, law in result.laws.items()},
     }
 
 
-def _loss_json(loss: LossDifference | None) -> dict[str, object]:
+def _loss_json(loss: LossDifference | None) -> dict[str, object] | None:
     if loss is None:
-        return {
-            "loss_difference": None,
-            "loss_ci": None,
-            "loss_at_equal": None,
-            "loss_by_recurrence": {},
-        }
+        return None
     return {
-        "loss_difference": loss.value,
-        "loss_ci": list(loss.ends) if loss.ends else None,
-        "loss_at_equal": loss.at,
-        "loss_by_recurrence": {str(r): v for r, v in loss.by_recurrence.items()},
+        "difference": loss.value,
+        "ci": list(loss.ends) if loss.ends else None,
+        "ci_level": loss.level,
+        "by_recurrence": {str(r): v for r, v in loss.by_recurrence.items()},
+        "by_level": loss.by_level,
+        "at_equal": loss.at,
     }
 
 

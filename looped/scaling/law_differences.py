@@ -159,7 +159,7 @@ class _Moved:
     def differences(self, level: float) -> dict[str, Difference]:
         contrast = self._contrast()
         values = contrast @ np.concatenate(self.values)
-        if self.covariance is None:
+        if self.covariance is None or not self.common:
             return {
                 name: Difference(value=float(value), stderr=None, ends=None, simultaneous=None)
                 for name, value in zip(self.common, values, strict=True)

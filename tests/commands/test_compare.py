@@ -10,7 +10,6 @@ from looped.cli import main
 from looped.scaling import RunPool, fit_law, read_runs
 from looped.scaling.compare import compare
 from looped.scaling.compare_report import verdict
-from looped.scaling.loss_difference import LossDifference
 from looped.scaling.published import RUNS_FILE
 from tests.scaling.grids import synthetic
 
@@ -36,10 +35,12 @@ def test_the_published_recipes_in_words(capsys, tmp_path):
     assert content["delta_phi"]["value"] == pytest.approx(-0.0733, abs=2e-3)
     low, high = content["delta_phi"]["ci"]
     assert low < content["delta_phi"]["value"] < high
-    low, high = content["loss_ci"]
-    assert low < content["loss_difference"] < high < 0
+    low, high = content["loss"]["ci"]
+    assert low < content["loss"]["difference"] < high < 0
+    assert f"  4.64e+17 FLOPs: {content['loss']['by_level']['4.64e+17 FLOPs']:+.4f}, 1e+18" in out
     assert (
-        f"{content['loss_difference']:+.4f} nats on average  [{low:+.4f}, {high:+.4f}]  (r =" in out
+        f"{content['loss']['difference']:+.4f} nats on average  [{low:+.4f}, {high:+.4f}]  (r ="
+        in out
     )
     assert content["verdict"] in ("better", "worse", "not distinguishable")
     assert "delta offset = +0.0185  [+0.0056, +0.0315]  (95 % both together, joint" in out
@@ -100,13 +101,24 @@ def test_the_verdict_in_words(twins, moved, words):
         (-0.02, (-0.03, -0.01), "at equal budget is lower"),
         (0.02, (0.01, 0.03), "at equal budget is higher"),
         (-0.02, (-0.05, 0.01), "at equal budget is not distinguishable by these runs"),
-        (-0.02, None, "at equal budget is lower in too few cells to tell (2)"),
+        (-0.02, None, "is lower at the one budget that both have, which alone does not tell"),
     ],
 )
 def test_the_verdict_on_the_loss_needs_an_interval(twins, value, ends, words):
     """It was told by the sign of the mean alone."""
-    loss = LossDifference(value=value, ends=ends, by_recurrence={}, at="budget", num_cells=2)
-    assert verdict(replace(twins, loss=loss), "new").endswith(f"the best loss of new {words}")
+    loss = replace(twins.loss, value=value, ends=ends)
+    assert verdict(replace(twins, loss=loss), "new").endswith(f"; the best loss of new {words}")
+
+
+def test_recipes_without_a_common_recurrence_count(capsys, tmp_path):
+    """It was a division by zero."""
+    grid = synthetic(noise=0.003)
+    other = grid[grid["recurrences"] == 8].assign(recipe="new")
+    both = pd.concat([grid[grid["recurrences"] < 8], other])
+    both.drop(columns=["level", "run"]).to_csv(tmp_path / "a.csv", index=False)
+    status, out, err = run("baseline", "new", tmp_path / "a.csv", "--resamples=20", capsys=capsys)
+    assert (status, err) == (0, "")
+    assert "best loss: nothing to compare, no r > 1 that both have at one budget" in out
 
 
 def test_sources_follow_the_recipes(capsys):
