@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
         metavar="FILE",
-        help="write the runs, one line each with its loss, as a CSV table that may be a SOURCE; "
+        help="write the runs that were fitted, each with its loss, as a CSV table for a SOURCE; "
         f"{STDOUT} = standard output",
     )
     parser.add_argument("--out", metavar="DIR", type=Path, help="write figures into this directory")
@@ -144,6 +144,7 @@ def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, fit, print, write."""
+    import pandas as pd
     from rich.console import Console
 
     from looped.scaling.report import print_report
@@ -155,20 +156,37 @@ def run(arguments: argparse.Namespace) -> int:
     analyses = analyse_recipes(pool, names, arguments, fix=fix)
     # What a machine reads on standard output must be alone there.
     console = Console(stderr=STDOUT in (arguments.json, arguments.table), highlight=False)
+    if arguments.table:
+        from looped.scaling.run_tables import table_text
+
+        fitted = pd.concat(
+            pool.of_recipe(name, match_budgets=arguments.match_budgets) for name in analyses
+        )
+        runs = fitted[~fitted.index.duplicated()].sort_index()
+        _write_text("--table", arguments.table, text=table_text(runs))
+    if arguments.coverage is None:  # before the report, whose reader may have enough of it
+        _write_results(arguments, pool, analyses, coverage={})
     print_report(console, analyses, pool.excluded, pool.warnings)
-    coverage = _coverage(arguments, analyses, console) if arguments.coverage is not None else {}
+    if arguments.coverage is not None:
+        coverage = _coverage(arguments, analyses, console)
+        _write_results(arguments, pool, analyses, coverage=coverage)
+    if arguments.out:
+        _write_figures(arguments.out, analyses, console)
+    return 0
+
+
+def _write_results(
+    arguments: argparse.Namespace,
+    pool: "RunPool",
+    analyses: "dict[str, Analysis]",
+    *,
+    coverage: "dict[str, list[Coverage]]",
+) -> None:
     if arguments.json:
         from looped.scaling.report_json import report_json
 
         content = report_json(analyses, pool.excluded, coverage=coverage, warnings=pool.warnings)
         write_json(arguments.json, content)
-    if arguments.table:
-        from looped.scaling.run_tables import table_text
-
-        _write_text("--table", arguments.table, text=table_text(pool.table))
-    if arguments.out:
-        _write_figures(arguments.out, analyses, console)
-    return 0
 
 
 def analyse_recipes(
@@ -238,8 +256,10 @@ def check_options(arguments: argparse.Namespace) -> None:
         raise UserError("--noise is that of a simulation: give --coverage too")
     check_json(options.get("json"))
     check_file("--table", options.get("table"))
-    if options.get("json") == options.get("table") == STDOUT:
-        raise UserError("--json - and --table - cannot share standard output: name a file for one")
+    if options.get("table") is not None and options["table"] == options["json"]:
+        raise UserError(
+            f"--json and --table both write to {options['json']}: choose another for one"
+        )
     if options.get("out") is not None:
         check_folder(arguments.out, "--out")
 
@@ -253,6 +273,8 @@ def check_file(option: str, target: str | None) -> None:
     """Refuse a file that cannot be written, before anything is computed."""
     if target is None or target == STDOUT:
         return
+    if not target:
+        raise UserError(f"{option} names no file")
     path = Path(target)
     if path.is_dir():
         raise UserError(f"{option} {path} cannot be written: it is a directory")

@@ -125,8 +125,9 @@ def _noise_line(noise: SeedNoise, level: float) -> str:
     line += f" (degrees of freedom: {noise.freedom})"
     if noise.p is None:
         return line
-    more = "more" if noise.p < 1 - level else "no more"
-    return f"{line}: the law misses by {more} than that (p = {noise.p:.2g})"
+    if noise.p < 1 - level:
+        return f"{line}: the law misses by more than that (p = {noise.p:.2g})"
+    return f"{line}: that the law misses by more is not shown (p = {noise.p:.2g})"
 
 
 def _interval_table(analysis: Analysis) -> Table:

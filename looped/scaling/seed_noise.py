@@ -36,10 +36,20 @@ class SeedNoise:
 
 
 def seed_noise(fit: FitResult) -> SeedNoise | None:
-    """The scatter among the runs of a fit; null where no two differ in the seed alone."""
-    columns = [name for name in SAME_SIZE if name in fit.runs]
-    losses = [own.to_numpy(dtype=float) for _, own in fit.runs.groupby(columns)["loss"]]
-    repeated = [own for own in losses if len(own) > 1]
+    """The scatter among the runs of a fit; null where no two differ in the seed alone.
+
+    Runs of one size and recipe do so when their seeds are known and all differ; others may differ
+    in anything and are left aside.
+    """
+    if "seed" not in fit.runs:
+        return None
+    known = fit.runs[fit.runs["seed"].notna()]
+    columns = [name for name in SAME_SIZE if name in known]
+    repeated = [
+        own["loss"].to_numpy(dtype=float)
+        for _, own in known.groupby(columns)
+        if len(own) > 1 and own["seed"].is_unique
+    ]
     freedom = sum(len(own) - 1 for own in repeated)
     if not freedom:
         return None

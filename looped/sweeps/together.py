@@ -86,7 +86,7 @@ def read_together(paths: Sequence[Path]) -> Together:
         first = next(iter(grids))
         for name in ("out", "base"):
             here, there = (getattr(grids[one], name) for one in (path, first))
-            if here != there:
+            if here.resolve() != there.resolve():
                 raise UserError(
                     f"grids {first} and {path} have different {name}, {there} and {here}: launch "
                     "them one after the other"

@@ -17,7 +17,7 @@ from looped.scaling.controls import REFERENCES
 from looped.scaling.fit import ESTIMATORS
 from looped.scaling.intervals import DEFAULT_KIND, KINDS
 from looped.scaling.published import RUNS_FILE
-from tests.scaling.grids import TRUTH, synthetic
+from tests.scaling.grids import TRUTH, published, synthetic
 from tests.scaling.records import record_of, write_run
 from tests.scaling.test_runs import ROWS, TABLE
 
@@ -151,6 +151,16 @@ def test_the_runs_as_a_table_give_the_same_fit(capsys, tmp_path):
     assert first.read_text() == second.read_text()
 
 
+def test_the_table_has_the_runs_that_were_fitted(capsys, tmp_path):
+    """With those of r = 1 that a recipe shares; of no other recipe."""
+    target = tmp_path / "runs.csv"
+    assert run(RUNS_FILE, "--recipe=truncated", *QUICK, "--table", target, capsys=capsys)[0] == 0
+    fitted = published("truncated")
+    pd.testing.assert_series_equal(
+        pd.read_csv(target)["loss"], fitted["loss"].reset_index(drop=True)
+    )
+
+
 def test_too_few_runs_say_so_without_a_number(capsys, tmp_path):
     """Exit status 0, since the answer is that the data cannot tell; every number null."""
     TABLE.iloc[[0, 5, 10, 15]].to_csv(tmp_path / "few.csv", index=False)
@@ -213,7 +223,9 @@ def test_a_doubtful_fit_is_no_bare_number(capsys, tmp_path):
         (("--published", "--noise", "0.1"), "give --coverage too"),
         (("--published", "--json", "empty"), "it is a directory"),
         (("--published", "--table", "empty"), "--table empty cannot be written: it is a directory"),
-        (("--published", "--table", "-", "--json", "-"), "cannot share standard output"),
+        (("--published", "--table", "-", "--json", "-"), "both write to -: choose two"),
+        (("--published", "--table", "a", "--json", "a"), "both write to a: choose two"),
+        (("--published", "--table", ""), "--table names no file"),
         (("--published", "--out", "new", "--json", "no/a.json"), "there is no directory no"),
         (("--published", "--json", "new.json", "--out", "table.csv/x"), "is no directory"),
         (("empty", "--published"), "--published stands alone"),

@@ -60,3 +60,14 @@ def test_without_second_seeds_or_least_squares_there_is_no_test():
     found = seed_noise(fit_law(seeds(2, noise=0.01)))
     assert found.noise == pytest.approx(0.01, rel=0.25)
     assert found.p is None
+
+
+def test_what_may_differ_in_more_than_its_seed_is_no_repetition():
+    """Seeds unknown, or the same twice: another learning rate is no noise."""
+    table = seeds(2, noise=0.01)
+    assert seed_noise(fit_law(table.assign(seed=0), **QUICK)) is None
+    assert seed_noise(fit_law(table.assign(seed=np.nan), **QUICK)) is None
+    assert seed_noise(fit_law(table.drop(columns="seed"), **QUICK)) is None
+    first = table["n_rec"] == table["n_rec"].min()
+    once = table.assign(seed=table["seed"].where(first, 0))
+    assert seed_noise(fit_law(once, **QUICK)).groups < seed_noise(fit_law(table, **QUICK)).groups
