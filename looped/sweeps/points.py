@@ -34,15 +34,22 @@ def points(runs: Sequence[PlannedRun]) -> pd.DataFrame:
 
 
 def by_recipe(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
-    """The runs with which each recipe is fitted: its own looped ones and the r = 1 runs of all.
+    """The runs with which `looped phi` will fit each recipe: its looped ones, and plain ones.
 
-    Controls are left aside, as `looped phi` does.
+    Those of r = 1 belong to the baseline; other recipes share them at their own budgets or token
+    counts. Controls are left aside.
     """
     fitted = [run for run in runs if run.control is None]
     plain = [run for run in fitted if run.architecture.recurrences == 1]
     looped = [run for run in fitted if run.architecture.recurrences > 1]
     names = dict.fromkeys(run.recipe for run in looped) or {PLAIN_RECIPE: None}
-    return {name: plain + [run for run in looped if run.recipe == name] for name in names}
+    recipes = {}
+    for name in names:
+        own = [run for run in looped if run.recipe == name]
+        horizons = {run.horizon for run in own}
+        shared = [run for run in plain if name == run.recipe or run.horizon in horizons]
+        recipes[name] = shared + own
+    return recipes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +59,13 @@ class Expected:
     Attributes:
         errors: the standard error of phi, by recipe.
         against: the recipe that the others are compared with: the baseline where there is one.
-        differences: the standard error of each other recipe's phi minus that one's, in order;
-            without those where either cannot be told.
+        differences: the standard error of each other recipe's phi minus that one's, on the budgets
+            that both have; null where either cannot be told there.
     """
 
     errors: dict[str, ExpectedError]
     against: str
-    differences: dict[str, float]
+    differences: dict[str, float | None]
 
 
 def expected_of(
@@ -73,13 +80,18 @@ def expected_of(
     """
     tables = {name: points(own) for name, own in by_recipe(runs).items()}
     against = PLAIN_RECIPE if PLAIN_RECIPE in tables else next(iter(tables))
+    errors = {name: expected_error(table, prior, fix=fix) for name, table in tables.items()}
     differences = {
-        name: expected_difference(tables[against], table, prior=prior, fix=fix)
+        name: expected_difference(*_at_common_levels(tables[against], table), prior=prior, fix=fix)
         for name, table in tables.items()
         if name != against
     }
-    return Expected(
-        errors={name: expected_error(table, prior, fix=fix) for name, table in tables.items()},
-        against=against,
-        differences={name: error for name, error in differences.items() if error is not None},
+    return Expected(errors=errors, against=against, differences=differences)
+
+
+def _at_common_levels(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
+    """What `looped compare` fits: the budgets at which both have looped runs."""
+    common = set.intersection(
+        *(set(table.loc[table["recurrences"] > 1, "level"]) for table in (first, second))
     )
+    return tuple(table[table["level"].isin(common)] for table in (first, second))

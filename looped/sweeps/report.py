@@ -51,10 +51,12 @@ def expected_lines(expected: Expected, source: str) -> list[str]:
             lines.append(
                 f"expected standard error of phi, {name}: {error.phi_stderr:.3g} (by {source})"
             )
-    lines += [
-        f"expected standard error of delta phi, {name} against {expected.against}: {error:.3g}"
-        for name, error in expected.differences.items()
-    ]
+    for name, difference in expected.differences.items():
+        what = f"delta phi, {name} against {expected.against}"
+        if difference is None:
+            lines.append(f"{what}, cannot be told from the budgets that both have")
+        else:
+            lines.append(f"expected standard error of {what}: {difference:.3g} (by {source})")
     return lines
 
 

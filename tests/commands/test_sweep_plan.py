@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from looped.cli import main
@@ -94,11 +95,39 @@ def test_two_recipes_are_told_what_their_difference_will_be_known_to(write_grid,
     text = _plan_text(grid, capsys)
     tables = {name: points(own) for name, own in by_recipe(plan_sweep(read_grid(grid))).items()}
     error = expected_difference(tables["baseline"], tables["two"], prior=PUBLISHED)
-    line = f"expected standard error of delta phi, two against baseline: {error:.3g}\n"
+    line = f"expected standard error of delta phi, two against baseline: {error:.3g} (by"
     assert line in text
     assert main(["sweep", "plan", str(grid), "--no-timing", "--json=-"]) == 0
     expected = json.loads(capsys.readouterr().out)["expected"]
     assert (expected["against"], expected["delta_phi_stderr"]) == ("baseline", {"two": error})
+
+
+def test_recipes_are_judged_at_the_budgets_they_will_be_fitted_at(capsys, monkeypatch):
+    """The paper's truncation has four of the baseline's six budgets: what `compare` would fit."""
+    monkeypatch.chdir(ROOT)
+    grids = ["configs/sweeps/paper.yaml", "configs/sweeps/paper-truncated.yaml"]
+    assert main(["sweep", "plan", *grids, "--no-timing", "--json=-"]) == 0
+    expected = json.loads(capsys.readouterr().out)["expected"]
+    paper, case = (points(plan_sweep(read_grid(Path(grid)))) for grid in grids)
+    truncated = case[case["recurrences"] > 1]
+    there = paper[paper["level"].isin(set(truncated["level"]))]
+    plain = there[there["recurrences"] == 1]
+    both = pd.concat([plain, truncated])
+    assert (len(paper), len(there), len(both)) == (116, 80, 80)
+    error = expected_error(both, PUBLISHED).phi_stderr
+    assert expected["by_recipe"]["truncated"] == pytest.approx(error, rel=1e-6)
+    error = expected_difference(there, both, prior=PUBLISHED)
+    assert expected["delta_phi_stderr"]["truncated"] == pytest.approx(error, rel=1e-6)
+
+
+def test_a_difference_without_common_budgets(write_grid, tmp_path, capsys):
+    """Null and a sentence, not a missing line."""
+    first = write_grid(tokens=SIZES).rename(tmp_path / "first.yaml")
+    sizes = {f"{10 * float(count):g}": widths for count, widths in SIZES.items()}
+    second = write_grid(tokens=sizes, recipes={"two": {"streams": 2}})
+    assert main(["sweep", "plan", str(first), str(second), "--no-timing"]) == 0
+    words = "delta phi, two against baseline, cannot be told from the budgets that both have"
+    assert words in capsys.readouterr().out
 
 
 def _expected(*grids, capsys) -> float:
