@@ -51,7 +51,7 @@ def recipes_figure(
         return found.value, low, high
 
     with figure_style():
-        figure = new_figure(height=0.85 + 0.3 * len(names))
+        figure = new_figure(height=0.85 + 0.3 * len(names), wspace=0.1)
         axes = figure.subplots(1, 4, sharey=True)
         _panel(axes[0], names, phi, title=r"$\varphi$")
         _panel(axes[1], names, delta_phi, title=r"$\Delta\varphi$", reference=against)

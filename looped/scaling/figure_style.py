@@ -173,9 +173,14 @@ def categorised(runs: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def new_figure(height: float) -> Figure:
-    """An empty figure of the one width; its legend may stand outside the axes."""
-    layout = ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.03, hspace=0.03)
+def new_figure(height: float, *, wspace: float = 0.02) -> Figure:
+    """An empty figure of the one width; its legend may stand outside the axes.
+
+    Args:
+        height: in inches.
+        wspace: between panels side by side, as a share of their width.
+    """
+    layout = ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.03, hspace=0.03, wspace=wspace)
     return Figure(figsize=(WIDTH, height), layout=layout)
 
 
