@@ -257,9 +257,7 @@ def check_options(arguments: argparse.Namespace) -> None:
     check_json(options.get("json"))
     check_file("--table", options.get("table"))
     if options.get("table") is not None and options["table"] == options["json"]:
-        raise UserError(
-            f"--json and --table both write to {options['json']}: choose another for one"
-        )
+        raise UserError(f"--json and --table both write to {options['json']}: choose two places")
     if options.get("out") is not None:
         check_folder(arguments.out, "--out")
 
