@@ -37,7 +37,7 @@ measurement: $(INSTALLED)
 		--val_fraction 0.02 \
 		--paths "$$library/*.py" "$$library/[!s]*/**/*.py" "$$library/s[!i]*/**/*.py"
 	$(BIN)/looped sweep run configs/sweeps/cpu.yaml configs/sweeps/cpu-seeds.yaml \
-		configs/sweeps/cpu-controls.yaml --jobs 2
+		configs/sweeps/cpu-controls.yaml configs/sweeps/cpu-more.yaml --jobs 2
 
 # The records of its finished runs, to be committed.
 results:
