@@ -48,6 +48,7 @@ class Comparison:
             (with few cells the bootstrap's is too narrow, docs/intervals.md), else not
             distinguishable; unknown without an interval.
         laws: what moved under each form of the law, `plain` first.
+        warnings: what a reader should know of the runs compared.
         pair: the verdict on the change per recurrence and the change for being looped; null where
             these runs cannot tell the offset law of both recipes.
     """
@@ -65,6 +66,7 @@ class Comparison:
     loss: LossDifference | None
     verdict: Verdict
     laws: dict[Form, LawDifference]
+    warnings: tuple[str, ...]
     pair: PairVerdict | None
 
 
@@ -137,6 +139,7 @@ def compare(
         loss=loss_difference(*tables, level=level),
         verdict=verdict,
         laws=laws,
+        warnings=_seeds_apart(tables, names=(first, second)),
         pair=pair_verdict(laws, plain=verdict, level=level),
     )
 
@@ -150,6 +153,20 @@ def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[p
             "runs in common: use --no-match-budgets to compare them all the same"
         )
     return [table[table["level"].isin(common)] for table in tables]
+
+
+def _seeds_apart(tables: list[pd.DataFrame], *, names: tuple[str, str]) -> tuple[str, ...]:
+    """A warning where looped runs of one recipe have seeds that the other's lack."""
+    seeds = [set(table.loc[table["recurrences"] > 1, "seed"].dropna()) for table in tables]
+    warnings = []
+    for name, other, (own, theirs) in zip(names, names[::-1], (seeds, seeds[::-1]), strict=True):
+        if own and theirs and own - theirs:
+            listed = ", ".join(f"{seed:g}" for seed in sorted(own - theirs))
+            warnings.append(
+                f"{name} has looped runs of seed {listed}, {other} has none: runs of one seed see "
+                "the same data in the same order and err together, so compare equal seeds"
+            )
+    return tuple(warnings)
 
 
 def _bootstrap(

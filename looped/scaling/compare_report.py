@@ -47,6 +47,7 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
         )
         levels = ", ".join(f"{name}: {v:+.4f}" for name, v in result.loss.by_level.items())
         lines.append(f"  {levels}")
+    lines += [f"warning: {warning}" for warning in result.warnings]
     return [*lines, verdict(result, second), *_by_law(result)]
 
 
@@ -187,6 +188,7 @@ def as_json(result: Comparison, first: str, *, second: str) -> dict[str, object]
         },
         "loss": _loss_json(result.loss),
         "verdict": result.verdict,
+        "warnings": list(result.warnings),
         "pair": asdict(result.pair) if result.pair else None,
         "laws": {form: _law_json(law) for form, law in result.laws.items()},
     }

@@ -113,6 +113,23 @@ def test_shared_plain_runs_are_drawn_once():
     assert widths[True] < 0.5 * widths[False]
 
 
+def test_seeds_of_one_recipe_alone_are_warned_of():
+    """Second seeds of the baseline alone moved delta phi of the measurement by 0.014."""
+    pool = two_recipes(0.5)
+    table = pool.table.assign(seed=0)
+    again = table[(table["recipe"] == "baseline") & (table["recurrences"] < 8)].assign(seed=1)
+    again["loss"] += 0.001
+    uneven = RunPool(pd.concat([table, again], ignore_index=True), [])
+    options = {"estimator": "least_squares", "resamples": 20}
+    (warning,) = compare(uneven, "baseline", second="new", **options).warnings
+    assert warning.startswith("baseline has looped runs of seed 1, new has none")
+    assert compare(uneven, "new", second="baseline", **options).warnings == (warning,)
+    assert compare(RunPool(table, []), "baseline", second="new", **options).warnings == ()
+    plain = again[again["recurrences"] == 1]  # belong to both
+    both = RunPool(pd.concat([table, plain], ignore_index=True), [])
+    assert compare(both, "baseline", second="new", **options).warnings == ()
+
+
 def test_the_interval_is_reproducible_and_follows_the_level(published):
     """Same seed, same ends; a lower level, a narrower interval."""
     again = compare(published_runs(), "baseline", second="truncated")
