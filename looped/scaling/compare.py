@@ -157,6 +157,8 @@ def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[p
 
 def _seeds_apart(tables: list[pd.DataFrame], *, names: tuple[str, str]) -> tuple[str, ...]:
     """A warning where looped runs of one recipe have seeds that the other's lack."""
+    if any("seed" not in table for table in tables):
+        return ()
     seeds = [set(table.loc[table["recurrences"] > 1, "seed"].dropna()) for table in tables]
     warnings = []
     for name, other, (own, theirs) in zip(names, names[::-1], (seeds, seeds[::-1]), strict=True):
