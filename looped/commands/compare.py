@@ -8,14 +8,13 @@ Both recipes are measured against the same plain runs (r = 1), which are resampl
 
 import argparse
 
+from looped.commands.output import STDOUT, write_json
 from looped.commands.phi import (
     ESTIMATORS,
-    STDOUT,
     add_source_arguments,
     check_options,
     parse_fix,
     read_pool,
-    write_json,
 )
 
 

@@ -13,9 +13,9 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from looped.commands.output import STDOUT, write_json
 from looped.commands.phi import (
     PUBLISHED,
-    STDOUT,
     add_fit_arguments,
     add_source_arguments,
     check_options,
@@ -23,7 +23,6 @@ from looped.commands.phi import (
     parse_fix,
     published_recipe,
     read_pool,
-    write_json,
 )
 from looped.errors import UserError
 

@@ -6,12 +6,19 @@ looped phi --published                    the published runs: no training needed
 """
 
 import argparse
-import os
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from looped.commands.output import (
+    STDOUT,
+    check_file,
+    check_folder,
+    check_json,
+    write_json,
+    write_text,
+)
 from looped.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,7 +35,6 @@ ESTIMATORS = ("huber", "least_squares")
 INTERVALS = ("jackknife", "cluster", "percentile", "studentised", "wild", "profile", "wald")
 PUBLISHED = ("baseline", "truncated")
 REFERENCES = ("plain", "unshared", "injected")
-STDOUT = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
             pool.of_recipe(name, match_budgets=arguments.match_budgets) for name in analyses
         )
         runs = fitted[~fitted.index.duplicated()].sort_index()
-        _write_text("--table", arguments.table, text=table_text(runs))
+        write_text("--table", arguments.table, text=table_text(runs))
     if arguments.coverage is None:  # before the report, whose reader may have enough of it
         _write_results(arguments, pool, analyses, coverage={})
     print_report(console, analyses, pool.excluded, pool.warnings)
@@ -262,37 +268,6 @@ def check_options(arguments: argparse.Namespace) -> None:
         check_folder(arguments.out, "--out")
 
 
-def check_json(target: str | None) -> None:
-    """Refuse a file that `write_json` could not write, before anything is computed."""
-    check_file("--json", target)
-
-
-def check_file(option: str, target: str | None) -> None:
-    """Refuse a file that cannot be written, before anything is computed."""
-    if target is None or target == STDOUT:
-        return
-    if not target:
-        raise UserError(f"{option} names no file")
-    path = Path(target)
-    if path.is_dir():
-        raise UserError(f"{option} {path} cannot be written: it is a directory")
-    if not path.parent.is_dir():
-        raise UserError(f"{option} {path} cannot be written: there is no directory {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{option} {path} cannot be written: {path.parent} is read-only")
-
-
-def check_folder(path: Path, option: str) -> None:
-    """Refuse a directory that cannot be made or written into; makes none."""
-    there = path
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise UserError(f"{option} {path} cannot be written: {there} is no directory")
-    if not os.access(there, os.W_OK):
-        raise UserError(f"{option} {path} cannot be written: {there} is read-only")
-
-
 def chosen_recipes(arguments: argparse.Namespace, named: list[str]) -> list[str]:
     """Recipes of --recipe, else that of --published; empty where neither names one."""
     published = arguments.published
@@ -327,25 +302,6 @@ def read_pool(arguments: argparse.Namespace) -> "RunPool":
         tokenizer=arguments.tokenizer,
         reference=arguments.reference or "plain",
     )
-
-
-def write_json(target: str, content: object) -> None:
-    """Write JSON whole into a file, or to standard output."""
-    import json
-
-    _write_text("--json", target, text=json.dumps(content, indent=2, allow_nan=False) + "\n")
-
-
-def _write_text(option: str, target: str, *, text: str) -> None:
-    from looped.atomic_write import write_atomically
-
-    if target == STDOUT:
-        print(text, end="")
-        return
-    try:
-        write_atomically(Path(target), text)
-    except OSError as error:
-        raise UserError(f"{option} {target} cannot be written: {error.strerror}") from error
 
 
 def other_plain_runs(

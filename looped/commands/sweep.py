@@ -16,7 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from looped.commands.phi import ESTIMATORS, check_json
+from looped.commands.output import check_json
+from looped.commands.phi import ESTIMATORS
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from looped.commands.phi import STDOUT, write_json
+from looped.commands.output import STDOUT, write_json
 from looped.errors import UserError
 
 

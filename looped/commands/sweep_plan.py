@@ -3,7 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from looped.commands.phi import STDOUT, check_folder, parse_fix, write_json
+from looped.commands.output import STDOUT, check_folder, write_json
+from looped.commands.phi import parse_fix
 from looped.errors import UserError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from looped.commands.phi import check_folder
+from looped.commands.output import check_folder
 from looped.errors import UserError
 
 if TYPE_CHECKING:

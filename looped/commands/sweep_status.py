@@ -3,7 +3,8 @@
 import argparse
 from dataclasses import asdict
 
-from looped.commands.phi import STDOUT, parse_fix, write_json
+from looped.commands.output import STDOUT, write_json
+from looped.commands.phi import parse_fix
 from looped.errors import UserError
 
 
