@@ -20,6 +20,7 @@ from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
 from looped.scaling.joint_cells import JointCells
 from looped.scaling.law import Floats
 from looped.scaling.law_differences import LawDifference, law_differences
+from looped.scaling.levels import at_common_levels
 from looped.scaling.loop_terms import Form
 from looped.scaling.loss_difference import LossDifference, loss_difference
 from looped.scaling.pair_verdict import PairVerdict, Verdict, pair_verdict, verdict_on
@@ -108,7 +109,12 @@ def compare(
     check_resampling(level, resamples=resamples, seed=seed)
     tables = [pool.of_recipe(name, match_budgets=match_budgets) for name in (first, second)]
     if match_budgets:
-        tables = _common_levels(tables, (first, second))
+        tables = at_common_levels(*tables)
+        if tables[0].empty:
+            raise UserError(
+                f"recipes {first!r} and {second!r} have no budget (or token count) with looped "
+                "runs in common: use --no-match-budgets to compare them all the same"
+            )
     fits = [fit_law(table, estimator=estimator, delta=delta, fix=fix) for table in tables]
     cells = JointCells.of(tables)
     laws = law_differences(fits, cells, level=level)
@@ -142,17 +148,6 @@ def compare(
         warnings=_seeds_apart(tables, names=(first, second)),
         pair=pair_verdict(laws, plain=verdict, level=level),
     )
-
-
-def _common_levels(tables: list[pd.DataFrame], names: tuple[str, str]) -> list[pd.DataFrame]:
-    looped = [set(table.loc[table["recurrences"] > 1, "level"]) for table in tables]
-    common = looped[0] & looped[1]
-    if not common:
-        raise UserError(
-            f"recipes {names[0]!r} and {names[1]!r} have no budget (or token count) with looped "
-            "runs in common: use --no-match-budgets to compare them all the same"
-        )
-    return [table[table["level"].isin(common)] for table in tables]
 
 
 def _seeds_apart(tables: list[pd.DataFrame], *, names: tuple[str, str]) -> tuple[str, ...]:

@@ -58,6 +58,18 @@ def levels_of(table: pd.DataFrame) -> tuple[pd.Series, list[str]]:
     return pd.concat([levels, odd]).reindex(table.index), [warning]
 
 
+def at_common_levels(first: pd.DataFrame, second: pd.DataFrame) -> list[pd.DataFrame]:
+    """The runs of two recipes at the levels at which both have looped ones; maybe none.
+
+    Args:
+        first: runs of one recipe, with `level` and `recurrences`.
+        second: those of the other.
+    """
+    tables = (first, second)
+    looped = [set(table.loc[table["recurrences"] > 1, "level"]) for table in tables]
+    return [table[table["level"].isin(looped[0] & looped[1])] for table in tables]
+
+
 def _positive(values: pd.Series) -> pd.Series:
     """Numbers as they are; null for what is none, not finite or not above 0."""
     numbers = pd.to_numeric(values, errors="coerce").astype(float)

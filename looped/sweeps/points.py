@@ -10,6 +10,7 @@ from looped.scaling.expected_error import (
     expected_difference,
     expected_error,
 )
+from looped.scaling.levels import at_common_levels
 from looped.scaling.prior import Prior
 from looped.sweeps.cells import PLAIN_RECIPE
 from looped.sweeps.plan import PlannedRun
@@ -82,16 +83,8 @@ def expected_of(
     against = PLAIN_RECIPE if PLAIN_RECIPE in tables else next(iter(tables))
     errors = {name: expected_error(table, prior, fix=fix) for name, table in tables.items()}
     differences = {
-        name: expected_difference(*_at_common_levels(tables[against], table), prior=prior, fix=fix)
+        name: expected_difference(*at_common_levels(tables[against], table), prior=prior, fix=fix)
         for name, table in tables.items()
         if name != against
     }
     return Expected(errors=errors, against=against, differences=differences)
-
-
-def _at_common_levels(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, ...]:
-    """What `looped compare` fits: the budgets at which both have looped runs."""
-    common = set.intersection(
-        *(set(table.loc[table["recurrences"] > 1, "level"]) for table in (first, second))
-    )
-    return tuple(table[table["level"].isin(common)] for table in (first, second))
