@@ -16,6 +16,7 @@ from looped.scaling.figure_style import (
     figure_style,
     flops_axis,
     handle,
+    leave_empty,
     legend_above,
     new_figure,
 )
@@ -48,10 +49,7 @@ def curves_figure(runs: Sequence[tuple[int, TrainedRun]], *, palette: Palette) -
                 _draw(ax, run, palette[recurrences])
             ax.set_title(f"r = {recurrences}")
         flops_axis(axes[0])
-        for ax in axes[len(counts) :]:
-            ax.set_visible(False)
-        for ax in axes[max(len(counts) - columns, 0) : len(counts)]:
-            ax.tick_params(labelbottom=True)  # also above a place that stays empty
+        leave_empty(axes, used=len(counts), columns=columns)
         training = Line2D([], [], color=MUTED, linewidth=1, label="training")
         legend_above(figure, [training, handle(Look(MUTED, "o"), "last validation")])
         figure.supxlabel("training compute so far (FLOPs)", fontsize=8)

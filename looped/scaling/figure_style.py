@@ -21,6 +21,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import NDArray
 
 from looped.scaling.quantity import power_of_ten, quantity
 
@@ -182,6 +183,20 @@ def new_figure(height: float, *, wspace: float = 0.02) -> Figure:
     """
     layout = ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.03, hspace=0.03, wspace=wspace)
     return Figure(figsize=(WIDTH, height), layout=layout)
+
+
+def leave_empty(axes: NDArray[Any], *, used: int, columns: int) -> None:
+    """Hide the panels of a grid that stay empty, and label the x axis above their places.
+
+    Args:
+        axes: of the grid, row by row, with a common x axis.
+        used: how many of them are drawn, the first ones.
+        columns: of the grid.
+    """
+    for ax in axes[used:]:
+        ax.set_visible(False)
+    for ax in axes[max(used - columns, 0) : used]:
+        ax.tick_params(labelbottom=True)
 
 
 def handle(look: Look, label: str) -> Line2D:

@@ -28,6 +28,7 @@ from looped.scaling.figure_style import (
     Palette,
     categorised,
     figure_style,
+    leave_empty,
     legend_above,
     new_figure,
     palette_of,
@@ -125,8 +126,6 @@ def isoflop_figure(fit: FitResult, *, palette: Palette) -> Figure:
             _scatter(ax, runs[runs["level"] == level], palette, x="n_total", y="loss")
             ax.set(title=level_in_words(level), xlabel="", ylabel="")
             ax.yaxis.set_major_locator(MaxNLocator(5))
-        for ax in axes[len(levels) :]:
-            ax.set_visible(False)
         stars = False
         for cell in cells:
             ax = axes[levels.index(cell.level)]
@@ -140,8 +139,7 @@ def isoflop_figure(fit: FitResult, *, palette: Palette) -> Figure:
                 stars = True
         for ax in axes[: len(levels)]:
             parameters_axis(ax)
-        for ax in axes[max(len(levels) - columns, 0) : len(levels)]:
-            ax.tick_params(labelbottom=True)  # also above a place that stays empty
+        leave_empty(axes, used=len(levels), columns=columns)
         shown = {r: look for r, look in palette.items() if r in set(runs["recurrences"])}
         handles = recurrence_handles(shown) + ([star_handle("minimum")] if stars else [])
         legend_above(figure, handles)
