@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from looped.scaling.huber import ROUND_OFF, psi
 from looped.scaling.law import PHI, Design, Floats
 from looped.scaling.levels import number_of_levels
+from looped.scaling.loop_terms import Form
 
 MIN_SPARE_RUNS = 2
 """Runs needed beyond the number of fitted parameters."""
@@ -93,6 +94,24 @@ def design_faults(runs: pd.DataFrame, *, num_free: int, held: Mapping[str, float
     sizes = (runs["n_once"] + runs["n_rec"]).groupby(runs["recurrences"])
     if sizes.apply(number_of_levels).max() < 2:
         faults.append("a single width at every recurrence count")
+    return faults
+
+
+def form_faults(runs: pd.DataFrame, form: Form) -> list[str]:
+    """Why these runs cannot tell the parameters that a form of the law adds; empty when they can.
+
+    Args:
+        runs: the table of runs.
+        form: of the law.
+    """
+    if form in ("plain", "gains"):
+        return []
+    counts = runs["recurrences"]
+    faults = []
+    if counts[counts > 1].nunique() < 2:
+        faults.append("a single recurrence count above 1: phi and the offset change alike with it")
+    if not (counts == 1).any():
+        faults.append("no run with r = 1, from which an offset is measured")
     return faults
 
 

@@ -22,7 +22,12 @@ from looped.scaling.fit import FitResult
 from looped.scaling.fitted import Fitted
 from looped.scaling.huber import exact_objective
 from looped.scaling.hypotheses import aicc_penalty
-from looped.scaling.identifiability import MIN_SPARE_RUNS, conditioning, optimum_faults
+from looped.scaling.identifiability import (
+    MIN_SPARE_RUNS,
+    conditioning,
+    form_faults,
+    optimum_faults,
+)
 from looped.scaling.intervals import DEFAULT_KIND, Interval
 from looped.scaling.jackknife import MIN_CELLS, jackknife_covariance, linear_test
 from looped.scaling.law import LAW_NAMES, PHI, Design, Floats
@@ -188,12 +193,7 @@ def _design_faults(fit: FitResult, form: Form, *, num_free: int) -> list[str]:
         faults.append(
             f"{fit.num_runs} runs for {num_free} parameters: at least {needed} are needed"
         )
-    counts = fit.runs["recurrences"]
-    if form != "gains" and counts[counts > 1].nunique() < 2:
-        faults.append("a single recurrence count above 1: phi and the offset change alike with it")
-    if form != "gains" and not (counts == 1).any():
-        faults.append("no run with r = 1, from which an offset is measured")
-    return faults
+    return faults + form_faults(fit.runs, form)
 
 
 def _starts(fit: FitResult, design: Design) -> Floats:

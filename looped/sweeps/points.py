@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from looped.scaling.expected_error import (
+    ExpectedDifference,
     ExpectedError,
     expected_difference,
     expected_error,
@@ -58,15 +59,14 @@ class Expected:
     """What the runs of a sweep can be expected to tell.
 
     Attributes:
-        errors: the standard error of phi, by recipe.
+        errors: of phi, by recipe.
         against: the recipe that the others are compared with: the baseline where there is one.
-        differences: the standard error of each other recipe's phi minus that one's, on the budgets
-            that both have; null where either cannot be told there.
+        differences: of each other recipe's phi minus that one's, on the budgets that both have.
     """
 
     errors: dict[str, ExpectedError]
     against: str
-    differences: dict[str, float | None]
+    differences: dict[str, ExpectedDifference]
 
 
 def expected_of(

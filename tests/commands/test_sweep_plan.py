@@ -94,7 +94,7 @@ def test_two_recipes_are_told_what_their_difference_will_be_known_to(write_grid,
     grid = write_grid(tokens=SIZES, recipes=recipes)
     text = _plan_text(grid, capsys)
     tables = {name: points(own) for name, own in by_recipe(plan_sweep(read_grid(grid))).items()}
-    error = expected_difference(tables["baseline"], tables["two"], prior=PUBLISHED)
+    error = expected_difference(tables["baseline"], tables["two"], prior=PUBLISHED).phi_stderr
     line = f"expected standard error of delta phi, two against baseline: {error:.3g} (by"
     assert line in text
     assert main(["sweep", "plan", str(grid), "--no-timing", "--json=-"]) == 0
@@ -116,8 +116,28 @@ def test_recipes_are_judged_at_the_budgets_they_will_be_fitted_at(capsys, monkey
     assert (len(paper), len(there), len(both)) == (116, 80, 80)
     error = expected_error(both, PUBLISHED).phi_stderr
     assert expected["by_recipe"]["truncated"] == pytest.approx(error, rel=1e-6)
-    error = expected_difference(there, both, prior=PUBLISHED)
-    assert expected["delta_phi_stderr"]["truncated"] == pytest.approx(error, rel=1e-6)
+    change = expected_difference(there, both, prior=PUBLISHED)
+    error = pytest.approx(change.phi_stderr, rel=1e-6)
+    assert expected["delta_phi_stderr"]["truncated"] == error
+    assert expected["with_offset"]["delta"]["truncated"] == {
+        "delta_phi_stderr": pytest.approx(change.with_offset.phi, rel=1e-6),
+        "delta_offset_stderr": pytest.approx(change.with_offset.offset, rel=1e-6),
+    }
+
+
+def test_an_offset_needs_a_second_count_above_1(write_grid, capsys):
+    """A line more for each error where phi and the offset can be told apart, else none and null."""
+    recipes = {"baseline": {}, "two": {"streams": 2}}
+    counts = {"effective_depth": 6, "recurrences": [1, 2, 4]}
+    told = _plan_text(write_grid(tokens=SIZES, recipes=recipes, **counts), capsys)
+    lines = [line for line in told.splitlines() if "with an offset for being looped" in line]
+    assert [line.split(": ")[1].split()[0] for line in lines] == ["phi", "phi", "delta"]
+    grid = write_grid(tokens=SIZES, recipes=recipes, recurrences=[1, 2])
+    assert "with an offset" not in _plan_text(grid, capsys)
+    assert main(["sweep", "plan", str(grid), "--no-timing", "--json=-"]) == 0
+    expected = json.loads(capsys.readouterr().out)["expected"]
+    nothing = {"by_recipe": {"baseline": None, "two": None}, "delta": {"two": None}}
+    assert expected["with_offset"] == nothing
 
 
 def test_a_difference_without_common_budgets(write_grid, tmp_path, capsys):

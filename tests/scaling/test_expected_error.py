@@ -1,10 +1,12 @@
 """The expected standard error of phi against independent routes to the same number."""
 
+from dataclasses import astuple, replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from looped.scaling.expected_error import expected_difference, expected_error
+from looped.scaling.expected_error import ExpectedDifference, expected_difference, expected_error
 from looped.scaling.fit import fit_law
 from looped.scaling.prior import PUBLISHED, Prior
 from looped.scaling.published import published_runs
@@ -17,30 +19,68 @@ def runs() -> pd.DataFrame:
     return published_runs().of_recipe("baseline")
 
 
-def test_information_matrix_in_the_laws_own_parameters(runs):
-    """Numerical derivatives by E, A, alpha, B, beta, phi and a plain inverse: the same error."""
+def _raw_derivatives(runs, *, offset=False):
+    """Numerical derivatives of L by E, A, alpha, B, beta and phi; with that by an offset in log L.
+
+    Rows of the unit of the noise.
+    """
     law = PUBLISHED.law
-    values = {name: getattr(law, name) for name in RAW}
+    sizes = (runs["recurrences"], runs["n_once"])
+    rest = {"n_rec": runs["n_rec"], "tokens": runs["tokens"]}
     columns = []
     for name in RAW:
-        step = 1e-5 * values[name]
-        ends = []
-        for sign in (1, -1):
-            moved = type(law)(**values | {name: values[name] + sign * step})
-            ends.append(
-                moved.loss(
-                    runs["recurrences"], runs["n_once"], n_rec=runs["n_rec"], tokens=runs["tokens"]
-                )
-            )
-        columns.append((ends[0] - ends[1]) / (2 * step))
-    j = np.array(columns).T
+        value = getattr(law, name)
+        up, down = (
+            replace(law, **{name: value * (1 + step)}).loss(*sizes, **rest)
+            for step in (1e-5, -1e-5)
+        )
+        columns.append((up - down) / (2e-5 * value))
+    if offset:
+        columns.append(law.loss(*sizes, **rest) * (runs["recurrences"] > 1))
+    return np.array(columns).T / PUBLISHED.noise
+
+
+def _least_squares(j):
+    """(J'J)^-1 J', by columns of unit length and a plain inverse."""
+    scale = np.linalg.norm(j, axis=0)
+    unit = j / scale
+    return np.linalg.inv(unit.T @ unit) @ unit.T / scale[:, np.newaxis]
+
+
+def test_information_matrix_in_the_laws_own_parameters(runs):
+    """Numerical derivatives by E, A, alpha, B, beta, phi and a plain inverse: the same error."""
+    j = _raw_derivatives(runs)
     for held in ([], ["E"], ["alpha", "beta"]):
         free = j[:, [name not in held for name in RAW]]
-        scale = np.linalg.norm(free, axis=0)
-        covariance = np.linalg.inv((free / scale).T @ (free / scale)) / np.outer(scale, scale)
-        stderr = PUBLISHED.noise * np.sqrt(covariance[-1, -1])
-        found = expected_error(runs, PUBLISHED, fix={name: values[name] for name in held})
+        stderr = np.linalg.norm(_least_squares(free)[-1])
+        found = expected_error(runs, PUBLISHED, fix=dict.fromkeys(held, 1.0))
         assert found.phi_stderr == pytest.approx(stderr, rel=1e-4)
+
+
+def test_an_offset_beside_phi(runs):
+    """Seven columns instead of six; the change between two recipes counts common runs once."""
+    second = runs.assign(run=np.where(runs["recurrences"] == 1, runs["run"], "o" + runs["run"]))
+    second = second[second["recurrences"] != 4]
+    first, other = (_least_squares(_raw_derivatives(own, offset=True)) for own in (runs, second))
+    found = expected_error(runs, PUBLISHED)
+    assert astuple(found.with_offset) == pytest.approx(np.linalg.norm(first[-2:], axis=1), rel=1e-4)
+    assert found.with_offset.phi > 1.5 * found.phi_stderr
+
+    shared = [own["recurrences"].to_numpy() == 1 for own in (runs, second)]
+    both = (first[-2:, shared[0]] * other[-2:, shared[1]]).sum(axis=1)
+    variance = (first[-2:] ** 2).sum(axis=1) + (other[-2:] ** 2).sum(axis=1) - 2 * both
+    change = expected_difference(runs, second, prior=PUBLISHED)
+    assert astuple(change.with_offset) == pytest.approx(np.sqrt(variance), rel=1e-4)
+
+
+def test_one_count_above_1_cannot_tell_an_offset(runs):
+    """Phi it can."""
+    few = runs[runs["recurrences"].isin([1, 4])]
+    assert expected_error(few, PUBLISHED).phi_stderr is not None
+    assert expected_error(few, PUBLISHED).with_offset is None
+    change = expected_difference(runs, few, prior=PUBLISHED)
+    assert change.phi_stderr is not None
+    assert change.with_offset is None
 
 
 def test_a_phi_that_is_held_has_no_error(runs):
@@ -114,7 +154,7 @@ def test_the_difference_of_two_recipes(runs):
         run=np.where(small["recurrences"] == 1, small["run"], "other " + small["run"])
     )
     prior = Prior(law=PUBLISHED.law, noise=1e-3, source="the test")
-    expected = expected_difference(small, second, prior=prior)
+    expected = expected_difference(small, second, prior=prior).phi_stderr
     apart = np.sqrt(2) * expected_error(small, prior).phi_stderr
     rng = np.random.default_rng(0)
     found = []
@@ -135,6 +175,8 @@ def test_the_difference_of_two_recipes(runs):
 
 def test_a_recipe_against_itself_and_one_that_tells_nothing(runs):
     """The same runs do not differ at all; half a design has no difference."""
-    assert expected_difference(runs, runs, prior=PUBLISHED) == pytest.approx(0.0, abs=1e-12)
+    same = expected_difference(runs, runs, prior=PUBLISHED)
+    assert (same.phi_stderr, *astuple(same.with_offset)) == (0.0, 0.0, 0.0)
     plain = runs[runs["recurrences"] == 1]
-    assert expected_difference(runs, plain, prior=PUBLISHED) is None
+    nothing = ExpectedDifference(phi_stderr=None, with_offset=None)
+    assert expected_difference(runs, plain, prior=PUBLISHED) == nothing
