@@ -116,6 +116,8 @@ def _beyond_phi(result: Comparison, first: str, second: str) -> list[str]:
             f"{_ends(phi.simultaneous, 3)}, delta offset = {offset.value:+.4f}  "
             f"{_ends(offset.simultaneous, 4)}  ({percent} both together, joint jackknife)"
         )
+    elif pair.faults:
+        lines.append(f"with an offset for being looped: cannot be told: {pair.faults[0]}")
     gains = result.laws["gains"].differences
     if gains:
         worths = []

@@ -32,12 +32,15 @@ from looped.scaling.intervals import DEFAULT_KIND, Interval
 from looped.scaling.jackknife import MIN_CELLS, jackknife_covariance, linear_test
 from looped.scaling.law import LAW_NAMES, PHI, Design, Floats
 from looped.scaling.loop_terms import NESTED, Form
-from looped.scaling.many_fits import fit_many
+from looped.scaling.many_fits import ManyFits, fit_many
 from looped.scaling.minimise import SAME_OPTIMUM
 from looped.scaling.starts import PHI_GRID, search_starts
 
 STEPS = {"gains": 0.4, "offset": 0.04, "gain_offset": 0.4}
 """Starts have no step between 1 and more than one, or this much of one to either side."""
+
+RIVAL_DISTANCE = 0.1
+"""Optima further apart in a parameter of the loop, in parts of its box, are two: 0.5 of phi."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,6 +136,7 @@ def fit_nested(fit: FitResult, form: Form, *, level: float = 0.95) -> NestedFit:
         delta=fit.delta,
         cells=fit.cells,
     )
+    faults += _rival_faults(found, fitted, level)
     same = objective * (1 + SAME_OPTIMUM) + exact_objective(fit.num_runs)
     optimum = replace(
         nothing,
@@ -212,6 +216,28 @@ def _starts(fit: FitResult, design: Design) -> Floats:
             loop = [theta[PHI], step] if log_r is None else theta[PHI] + step / log_r
             starts.append(np.concatenate([theta[:PHI], loop]))
     return np.array(starts)
+
+
+def _rival_faults(found: ManyFits, fitted: Fitted, level: float) -> list[str]:
+    """Another optimum far away that the likelihood allows: no interval about the best one has it.
+
+    With r = 4 and 8 alone, a factor on the size of looped models beside phi can do so: a large
+    factor with phi below 0 leaves both counts nearly the size that no factor gives them.
+    """
+    terms, num_runs = fitted.design.terms, len(fitted.design)
+    apart = np.abs(found.theta - fitted.theta)[:, PHI:] / (terms.high - terms.low)
+    ratio = 2 * (found.objective - fitted.objective) / fitted.dispersion
+    limit = stats.f.ppf(level, 1, num_runs - int(fitted.free.sum()))
+    rivals = found.converged & (apart.max(axis=1) > RIVAL_DISTANCE) & (ratio < limit)
+    if not rivals.any():
+        return []
+    nearest = int(np.flatnonzero(rivals)[ratio[rivals].argmin()])
+    column = int(apart[nearest].argmax())
+    value, other = fitted.theta[PHI + column], found.theta[nearest, PHI + column]
+    return [
+        f"{terms.names[column]} = {other:.3g} describes these runs as well as {value:.3g} "
+        f"(likelihood ratio F = {ratio[nearest]:.2g})"
+    ]
 
 
 def _improvement(fit: FitResult, fitted: Fitted) -> float:

@@ -1,5 +1,7 @@
 """The laws beside the plain one: published figures, second implementations, refusals."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -59,7 +61,7 @@ def test_the_published_figures(recipe, published_fits):
         assert law.objective < published_fits[recipe].objective
 
 
-def second_implementation(table, form: str) -> tuple[np.ndarray, float]:
+def second_implementation(table, form: str, start=None) -> tuple[np.ndarray, float]:
     """The law as the issue words it, in E, log A, alpha, log B, beta; scipy, no Jacobian."""
     once, rec = table["n_once"].to_numpy(float), table["n_rec"].to_numpy(float)
     tokens, loss = table["tokens"].to_numpy(float), table["loss"].to_numpy(float)
@@ -78,7 +80,9 @@ def second_implementation(table, form: str) -> tuple[np.ndarray, float]:
         offset = np.where(r > 1, loop[1], 0.0) if form == "offset" else 0.0
         return (np.log(predicted) + offset - np.log(loss)) * 1e3
 
-    loop = {"gains": [1.2, 1.6, 2.0], "offset": [0.4, 0.0], "gain_offset": [0.4, 1.0]}[form]
+    loop = (
+        start or {"gains": [1.2, 1.6, 2.0], "offset": [0.4, 0.0], "gain_offset": [0.4, 1.0]}[form]
+    )
     start = [1.8, np.log(60), 0.25, np.log(3000), 0.44, *loop]
     found = optimize.least_squares(
         residuals, start, x_scale=np.maximum(np.abs(start), 0.1), max_nfev=5000, xtol=1e-14
@@ -205,6 +209,27 @@ def test_what_the_data_cannot_carry_is_not_a_number(table, form, words):
     assert set(law.values.values()) == {None}
     assert {interval.low for interval in law.intervals.values()} == {None}
     assert (law.p, law.delta_aicc, law.covariance) == (None, None, None)
+
+
+def test_two_answers_are_none():
+    """With two counts above 1 a factor on size has a second optimum, at a phi below 0.
+
+    Both from scipy: far apart, and noise tells them apart no better than chance. An interval about
+    either would deny the other.
+    """
+    table = synthetic(noise=0.02, recurrences=(1, 4, 8))
+    fit = fit_law(table, estimator="least_squares")
+    (above, cost), (below, other) = (
+        second_implementation(table, "gain_offset", start=start) for start in ([0.5, 1.0], [-1, 3])
+    )
+    assert above[0] - below[0] > 1
+    assert abs(cost / other - 1) < 1 / len(table)
+    law = fit_nested(fit, "gain_offset")
+    assert set(law.values.values()) == {None}
+    (fault,) = law.faults
+    told = re.match("phi = (.+) describes these runs as well as (.+) [(]", fault).groups()
+    assert sorted(map(float, told)) == pytest.approx([below[0], above[0]], abs=2e-3)
+    assert fit_nested(fit, "offset").identifiable
 
 
 def test_a_recurrence_count_in_one_cell_loses_only_its_own_interval():
