@@ -93,7 +93,7 @@ def write_page(
             style=_verbatim("page.css"),
             script=_verbatim("page.js"),
             answers=[Answer.of(name, analysis) for name, analysis in analyses.items()],
-            warnings=_warnings(pool, analyses),
+            warnings=_warnings(pool, analyses, side_by_side),
             explorer=explorer_data(analyses, palette=palette),
             side_by_side=compared,
             worth=_worth(analyses, palette=palette, out=out),
@@ -149,13 +149,18 @@ def _percent(analyses: Mapping[str, Analysis]) -> str:
     return f"{100 * first.intervals.intervals[first.kind].level:g} %"
 
 
-def _warnings(pool: RunPool, analyses: Mapping[str, Analysis]) -> list[str]:
-    """Of the pool, then of each recipe, with its name where there are several."""
+def _warnings(
+    pool: RunPool, analyses: Mapping[str, Analysis], side_by_side: SideBySide | None
+) -> list[str]:
+    """Of the pool, of each recipe (with its name where there are several), of comparisons."""
     warnings = list(pool.warnings)
     for name, analysis in analyses.items():
         prefix = f"{name}: " if len(analyses) > 1 else ""
         warnings += [prefix + warning for warning in analysis.warnings]
-    return warnings
+    if side_by_side is not None:
+        for found in side_by_side.comparisons.values():
+            warnings += found.warnings
+    return list(dict.fromkeys(warnings))
 
 
 def _section(

@@ -52,7 +52,7 @@ def _row(name: str, found: Comparison) -> dict[str, Any]:
         "verdict": verdict(found, name).removeprefix("verdict: "),
         "plain": _known(plain),
         "pair": _known(_pair(found.laws["offset"].differences, percent)),
-        "by_law": _by_law(found),
+        "by_choice": {"law": _by_law(found), "estimator": _by_estimator(found)},
     }
 
 
@@ -78,6 +78,18 @@ def _by_law(found: Comparison) -> list[tuple[str, str, str]]:
         for form, words in found.pair.phi_by_law.items()
         if words != "unknown"
     ]
+
+
+def _by_estimator(found: Comparison) -> list[tuple[str, str, str]]:
+    """Estimator, verdict and change in phi, where the verdict on phi depends on it."""
+    other = found.other_estimator
+    if not other.disagrees or other.delta_phi is None or found.delta_phi is None:
+        return []
+    changes = [
+        (found.first.estimator, found.verdict, found.delta_phi),
+        (other.name, other.verdict, other.delta_phi.value),
+    ]
+    return [(name.replace("_", " "), words, signed(value)) for name, words, value in changes]
 
 
 def _known(figures: Mapping[str, str | None]) -> list[tuple[str, str]]:

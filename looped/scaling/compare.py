@@ -19,12 +19,35 @@ from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
 from looped.scaling.joint_cells import JointCells
 from looped.scaling.law import Floats
-from looped.scaling.law_differences import LawDifference, law_differences
+from looped.scaling.law_differences import (
+    Difference,
+    LawDifference,
+    law_differences,
+    plain_difference,
+)
 from looped.scaling.levels import at_common_levels
 from looped.scaling.loop_terms import Form
 from looped.scaling.loss_difference import LossDifference, loss_difference
 from looped.scaling.pair_verdict import PairVerdict, Verdict, pair_verdict, verdict_on
 from looped.scaling.runs import RunPool
+from looped.scaling.sensitivity import FEW_STARTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherEstimator:
+    """The same two recipes, fitted by the estimator that was not asked for.
+
+    Attributes:
+        name: of the estimator.
+        delta_phi: by the plain law; null when either phi cannot be told.
+        verdict: on its interval, the joint jackknife's.
+        disagrees: whether that is known and not the verdict of the comparison.
+    """
+
+    name: Estimator
+    delta_phi: Difference | None
+    verdict: Verdict
+    disagrees: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,6 +71,7 @@ class Comparison:
         verdict: on phi of the plain law: better or worse when both intervals lie on one side of 0
             (with few cells the bootstrap's is too narrow, docs/intervals.md), else not
             distinguishable; unknown without an interval.
+        other_estimator: delta_phi and its verdict by the other estimator.
         laws: what moved under each form of the law, `plain` first.
         warnings: what a reader should know of the runs compared.
         pair: the verdict on the change per recurrence and the change for being looped; null where
@@ -66,6 +90,7 @@ class Comparison:
     shared_cells: int
     loss: LossDifference | None
     verdict: Verdict
+    other_estimator: OtherEstimator
     laws: dict[Form, LawDifference]
     warnings: tuple[str, ...]
     pair: PairVerdict | None
@@ -144,9 +169,34 @@ def compare(
         shared_cells=cells.num_shared,
         loss=loss_difference(*tables, level=level),
         verdict=verdict,
+        other_estimator=_other_estimator(
+            tables, cells, estimator=estimator, fix=fix, level=level, verdict=verdict
+        ),
         laws=laws,
         warnings=_seeds_apart(tables, names=(first, second)),
         pair=pair_verdict(laws, plain=verdict, level=level),
+    )
+
+
+def _other_estimator(
+    tables: list[pd.DataFrame],
+    cells: JointCells,
+    *,
+    estimator: Estimator,
+    fix: Mapping[str, float] | None,
+    level: float,
+    verdict: Verdict,
+) -> OtherEstimator:
+    """Compare by the other one, Huber's with its default delta."""
+    name: Estimator = "least_squares" if estimator == "huber" else "huber"
+    fits = [fit_law(table, estimator=name, fix=fix, polish=FEW_STARTS) for table in tables]
+    delta_phi = plain_difference(fits, cells, level=level).differences.get("phi")
+    found = verdict_on([None if delta_phi is None else delta_phi.ends])
+    return OtherEstimator(
+        name=name,
+        delta_phi=delta_phi,
+        verdict=found,
+        disagrees="unknown" not in (found, verdict) and found != verdict,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from looped.scaling.compare import Comparison
-from looped.scaling.law_differences import LawDifference
+from looped.scaling.law_differences import Difference, LawDifference
 from looped.scaling.loss_difference import LossDifference
 from looped.scaling.report_json import law_json
 
@@ -48,7 +48,7 @@ def report(result: Comparison, first: str, *, second: str) -> list[str]:
         levels = ", ".join(f"{name}: {v:+.4f}" for name, v in result.loss.by_level.items())
         lines.append(f"  {levels}")
     lines += [f"warning: {warning}" for warning in result.warnings]
-    return [*lines, verdict(result, second), *_by_law(result)]
+    return [*lines, verdict(result, second), *_by_law(result), *_by_estimator(result)]
 
 
 def verdict(result: Comparison, second: str) -> str:
@@ -152,6 +152,19 @@ def _by_law(result: Comparison) -> list[str]:
     return [f"the verdict on phi depends on the law: {', '.join(verdicts)}"]
 
 
+def _by_estimator(result: Comparison) -> list[str]:
+    """A line where the verdict on phi depends on the estimator."""
+    other = result.other_estimator
+    if not other.disagrees:
+        return []
+    assert result.delta_phi is not None
+    assert other.delta_phi is not None
+    return [
+        f"the verdict on phi depends on the estimator: {result.first.estimator} {result.verdict} "
+        f"({result.delta_phi:+.3f}), {other.name} {other.verdict} ({other.delta_phi.value:+.3f})"
+    ]
+
+
 def _ends(ends: tuple[float, ...] | None, digits: int, *, sign: str = "+") -> str:
     if ends is None:
         return "[no interval]"
@@ -174,6 +187,7 @@ def as_json(result: Comparison, first: str, *, second: str) -> dict[str, object]
         for name, fit in ((first, result.first), (second, result.second))
     }
     known = result.low is not None and result.high is not None
+    change = result.other_estimator.delta_phi
     return {
         "schema": 1,
         "first": first,
@@ -190,6 +204,11 @@ def as_json(result: Comparison, first: str, *, second: str) -> dict[str, object]
         },
         "loss": _loss_json(result.loss),
         "verdict": result.verdict,
+        "other_estimator": {
+            "name": result.other_estimator.name,
+            "delta_phi": change and _difference_json(change),
+            "verdict": result.other_estimator.verdict,
+        },
         "warnings": list(result.warnings),
         "pair": asdict(result.pair) if result.pair else None,
         "laws": {form: _law_json(law) for form, law in result.laws.items()},
@@ -212,15 +231,18 @@ def _loss_json(loss: LossDifference | None) -> dict[str, object] | None:
 def _law_json(law: LawDifference) -> dict[str, object]:
     return {
         "differences": {
-            name: {
-                "value": difference.value,
-                "stderr": difference.stderr,
-                "ci": difference.ends,
-                "simultaneous_ci": difference.simultaneous,
-            }
-            for name, difference in law.differences.items()
+            name: _difference_json(difference) for name, difference in law.differences.items()
         },
         "p_unmoved": law.p_cells,
         "plain": {"p": law.p, "p_cells": law.p_cells_plain, "delta_aicc": law.delta_aicc},
         "faults": list(law.faults),
+    }
+
+
+def _difference_json(difference: Difference) -> dict[str, object]:
+    return {
+        "value": difference.value,
+        "stderr": difference.stderr,
+        "ci": difference.ends,
+        "simultaneous_ci": difference.simultaneous,
     }

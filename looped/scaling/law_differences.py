@@ -80,19 +80,26 @@ def law_differences(
         cells: of their runs.
         level: of the intervals.
     """
+    laws: dict[Form, LawDifference] = {"plain": plain_difference(fits, cells, level=level)}
+    for form in NESTED:
+        laws[form] = _nested(fits, cells, form, level=level)
+    return laws
+
+
+def plain_difference(
+    fits: Sequence[FitResult], cells: JointCells, *, level: float
+) -> LawDifference:
+    """The plain law alone; arguments as of `law_differences`."""
     told = [Fitted.of(fit) for fit in fits if fit.phi is not None]
     plain = LawDifference(
         form="plain",
         differences={},
         faults=tuple(fault for fit in fits for fault in fit.faults),
     )
-    if len(told) == len(fits):
-        moved = _Moved.of(told, cells)
-        plain = replace(plain, differences=moved.differences(level), p_cells=moved.p_cells())
-    laws: dict[Form, LawDifference] = {"plain": plain}
-    for form in NESTED:
-        laws[form] = _nested(fits, cells, form, level=level)
-    return laws
+    if len(told) < len(fits):
+        return plain
+    moved = _Moved.of(told, cells)
+    return replace(plain, differences=moved.differences(level), p_cells=moved.p_cells())
 
 
 def _nested(

@@ -48,6 +48,9 @@ def test_the_published_recipes_in_words(capsys, tmp_path):
     assert "p = 0.00023 (delta AICc +108.2) against offset, p = 1.2e-05" in out
     assert "verdict: being looped costs more in truncated, what a recurrence is worth is not" in out
     assert "depends on the law: plain not distinguishable (-0.073), offset better (+0.216)" in out
+    other = content["other_estimator"]
+    assert (other["name"], other["verdict"]) == ("least_squares", "not distinguishable")
+    assert other["delta_phi"]["ci"][0] < other["delta_phi"]["value"] < other["delta_phi"]["ci"][1]
     assert content["pair"]["moved"] == ["being looped"]
     assert content["pair"]["depends_on_law"] is True
     offset = content["laws"]["offset"]["differences"]["offset"]

@@ -45,6 +45,15 @@ def sound(out) -> Page:
     return page
 
 
+def test_what_a_comparison_warns_of_is_on_the_page(tmp_path):
+    """Seeds that one recipe lacks were told by `looped compare` alone."""
+    grid = synthetic(noise=0.003, widths=(512, 768, 1024)).assign(recipe="baseline", seed=0)
+    looped = grid[grid["recurrences"] > 1]
+    table = pd.concat([grid, looped.assign(seed=1), looped.assign(recipe="new")])
+    page = of_table(tmp_path, table, columns=["recipe", "seed"]) / "index.html"
+    assert page.read_text().count("baseline has looped runs of seed 1, new has none") == 1
+
+
 def test_the_page_is_whole_and_self_contained(published_page):
     """Elements closed, ids unique, anchors met, nothing fetched, every figure a file beside it."""
     page = sound(published_page.parent)

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from looped.errors import UserError
+from looped.report.side_by_side import SideBySide
 from looped.scaling import RunPool
 from looped.scaling.compare import compare
+from looped.scaling.compare_report import report
 from looped.scaling.law import Law
 from looped.scaling.published import published_runs
 from tests.scaling.grids import TRUTH, synthetic
@@ -128,6 +130,36 @@ def test_seeds_of_one_recipe_alone_are_warned_of():
     plain = again[again["recurrences"] == 1]  # belong to both
     both = RunPool(pd.concat([table, plain], ignore_index=True), [])
     assert compare(both, "baseline", second="new", **options).warnings == ()
+
+
+def test_the_other_estimator_is_tried(published):
+    """What `--estimator least_squares` would say of phi, up to the starts that it descends from."""
+    squares = compare(published_runs(), "baseline", second="truncated", estimator="least_squares")
+    tried = published.other_estimator
+    assert tried.name == "least_squares"
+    assert tried.delta_phi.value == pytest.approx(squares.delta_phi, abs=1e-5)
+    assert tried.delta_phi.ends == pytest.approx(squares.jackknife, abs=1e-5)
+    assert (tried.verdict, tried.disagrees) == ("not distinguishable", False)
+    assert squares.other_estimator.delta_phi.value == pytest.approx(published.delta_phi, abs=1e-5)
+
+
+def test_estimators_that_disagree():
+    """Runs far off, which Huber's estimator passes over and least squares follows."""
+    pool = two_recipes(0.65)
+    table = pool.table.copy()
+    far_off = table.index[(table["recipe"] == "new") & (table["recurrences"] == 8)][:3]
+    table.loc[far_off, "loss"] += 0.3
+    result = compare(RunPool(table, []), "baseline", second="new", resamples=200)
+    assert (result.verdict, result.other_estimator.verdict) == ("better", "not distinguishable")
+    assert result.other_estimator.disagrees
+    found = result.other_estimator.delta_phi.value
+    assert (
+        f"the verdict on phi depends on the estimator: huber better ({result.delta_phi:+.3f}), "
+        f"least_squares not distinguishable ({found:+.3f})"
+    ) in report(result, "baseline", second="new")
+    (row,) = SideBySide(against="baseline", comparisons={"new": result}).rows
+    names = [name for name, _, _ in row["by_choice"]["estimator"]]
+    assert names == ["huber", "least squares"]
 
 
 def test_the_interval_is_reproducible_and_follows_the_level(published):
