@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from looped.errors import UserError
-from looped.scaling.fit import DEFAULT_DELTA, Estimator, FitResult, fit_law
+from looped.scaling.fit import DEFAULT_DELTA, FEW_STARTS, Estimator, FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.intervals import MIN_RESAMPLES, check_resampling
 from looped.scaling.joint_cells import JointCells
@@ -30,7 +30,6 @@ from looped.scaling.loop_terms import Form
 from looped.scaling.loss_difference import LossDifference, loss_difference
 from looped.scaling.pair_verdict import PairVerdict, Verdict, pair_verdict, verdict_on
 from looped.scaling.runs import RunPool
-from looped.scaling.sensitivity import FEW_STARTS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,9 @@ DEFAULT_DELTA = 1e-3
 FIXABLE = {"phi": (-2.0, 3.0), "alpha": (0.01, 3.0), "beta": (0.01, 3.0), "E": (1e-3, 1e2)}
 """Parameters that can be held, each with the smallest and largest value that makes sense."""
 
+FEW_STARTS = 5
+"""Starting points of a fit that is one of many beside the main one."""
+
 DELTA_RANGE = (1e-6, 100.0)
 """Of Huber's delta; at the upper end every residual is squared."""
 

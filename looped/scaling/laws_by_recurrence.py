@@ -1,8 +1,6 @@
 """The law of each recurrence count alone: does anything but the size change with r?"""
 
-from looped.scaling.fit import FitResult, fit_law
-
-FEW_STARTS = 5
+from looped.scaling.fit import FEW_STARTS, FitResult, fit_law
 
 
 def laws_by_recurrence(fit: FitResult) -> dict[int, FitResult]:

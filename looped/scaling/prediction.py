@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from looped.scaling.fit import FitResult, fit_law
+from looped.scaling.fit import FEW_STARTS, FitResult, fit_law
 from looped.scaling.fitted import Fitted
 from looped.scaling.law import Floats
 from looped.scaling.levels import level_order
-
-FEW_STARTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)

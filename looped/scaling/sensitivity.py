@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from looped.scaling.fit import DEFAULT_DELTA, DELTA_RANGE, FitResult, fit_law
+from looped.scaling.fit import DEFAULT_DELTA, DELTA_RANGE, FEW_STARTS, FitResult, fit_law
 from looped.scaling.huber import NORMAL_EFFICIENCY, noise_scale
-
-FEW_STARTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from looped.quantities import counted
-from looped.scaling.fit import Estimator, fit_law
+from looped.scaling.fit import FEW_STARTS, Estimator, fit_law
 from looped.scaling.runs import read_runs
-
-FEW_STARTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
