@@ -214,7 +214,9 @@ def _figures(analysis: Analysis) -> list[list[tuple[str, str]]]:
         law.append(("residual (nats)", f"{fit.rmse:.4f}"))
     if analysis.noise is not None:
         law.append(("between seeds (nats)", f"{analysis.noise.noise:.4f}"))
-        if analysis.noise.p is not None:
+        if analysis.noise.shared is not None and analysis.noise.err_together(interval.level):
+            law.append(("not common to a seed (nats)", f"{analysis.noise.shared.own:.4f}"))
+        elif analysis.noise.p is not None:
             law.append(("p that the law misses no more", f"{analysis.noise.p:.1g}"))
     return [found, law]
 

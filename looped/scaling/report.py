@@ -123,6 +123,11 @@ def _quality_line(fit: FitResult) -> str:
 def _noise_line(noise: SeedNoise, level: float) -> str:
     line = f"seeds    {noise.noise:.4f} nats between runs that differ in the seed alone"
     line += f" (degrees of freedom: {noise.freedom})"
+    if noise.shared is not None and noise.err_together(level):
+        return (
+            f"{line}; those of one seed, budget and width err together (p = {noise.shared.p:.2g}), "
+            f"{noise.shared.own:.4f} is their own: what the law misses beside it is not tested"
+        )
     if noise.p is None:
         return line
     if noise.p < 1 - level:

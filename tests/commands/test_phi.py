@@ -20,6 +20,7 @@ from looped.scaling.published import RUNS_FILE
 from tests.scaling.grids import TRUTH, published, synthetic
 from tests.scaling.records import record_of, write_run
 from tests.scaling.test_runs import ROWS, TABLE
+from tests.scaling.test_seed_noise import together
 
 QUICK = ("--resamples", "100")
 
@@ -28,6 +29,27 @@ def run(*arguments, capsys) -> tuple[int, str, str]:
     status = main(["phi", *map(str, arguments)])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("shared", "bend", "words"),
+    [
+        (0.0, 0.0, ": that the law misses by more is not shown (p = "),
+        (0.0, 0.02, ": the law misses by more than that (p = "),
+        (0.03, 0.02, "; those of one seed, budget and width err together (p = "),
+    ],
+)
+def test_what_second_seeds_tell(capsys, tmp_path, shared, bend, words):
+    """Whether the law misses, and not where the test of it would take runs wrongly as apart."""
+    table = together(shared=shared, own=0.005)
+    table["loss"] *= np.exp(bend * table["recurrences"].isin([2, 4]))
+    table.drop(columns=["level", "run"]).to_csv(tmp_path / "runs.csv", index=False)
+    options = ("--estimator", "least_squares", *QUICK, "--json", tmp_path / "phi.json")
+    status, out, err = run(tmp_path / "runs.csv", *options, capsys=capsys)
+    assert (status, err) == (0, "")
+    assert f"nats between runs that differ in the seed alone (degrees of freedom: 96){words}" in out
+    found = json.loads((tmp_path / "phi.json").read_text())["recipes"]["baseline"]["seed_noise"]
+    assert (found["shared"]["p"] < 0.05) == (shared > 0)
 
 
 def test_the_published_runs_in_one_command(capsys, tmp_path):

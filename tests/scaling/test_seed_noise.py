@@ -54,6 +54,47 @@ def test_a_law_that_holds_is_rejected_as_seldom_as_it_should_be():
     assert seed_noise(bent).p < 1e-6
 
 
+def together(*, shared: float, own: float, seed: int = 0) -> pd.DataFrame:
+    """Two seeds of every size; runs of one seed, level and width share part of their noise."""
+    table = seeds(2, noise=own, seed=seed)
+    block = table.groupby(["level", "width", "seed"]).ngroup()
+    common = np.random.default_rng(seed + 1000).normal(0, shared, block.max() + 1)
+    return table.assign(loss=table["loss"] + common[block])
+
+
+def test_what_runs_of_one_seed_share_is_told_apart():
+    """Half the squares of differences between two seeds, by hand, and the F test of both parts."""
+    table = together(shared=0.02, own=0.005)
+    only_first = (table["recurrences"] == 2) & (table["seed"] == 1)
+    found = seed_noise(fit_law(table[~only_first], **QUICK)).shared
+    whole = table[table["recurrences"] != 2]  # r = 2 has no second seed
+    losses = whole.pivot(index=["level", "width", "seed"], columns="recurrences", values="loss")
+    apart = losses.xs(0, level="seed") - losses.xs(1, level="seed")
+    means = apart.mean(axis=1)
+    left = np.square(apart.sub(means, axis=0)).to_numpy().sum() / 2 / (2 * len(apart))
+    between = 3 * np.square(means).sum() / 2 / len(apart)
+    assert found.own == pytest.approx(np.sqrt(left))
+    assert found.own == pytest.approx(0.005, rel=0.2)
+    assert found.p == pytest.approx(stats.f.sf(between / left, len(apart), 2 * len(apart)))
+    assert found.p < 1e-6
+
+
+def test_independent_runs_are_seldom_said_to_err_together():
+    """One in ten at 0.1; without blocks, or with one count in each, there is nothing to say."""
+    rejected = 0
+    for seed in range(40):
+        rejected += seed_noise(fit_law(seeds(2, noise=0.01, seed=seed), **QUICK)).shared.p < 0.1
+    assert 1 <= rejected <= 10
+    table = seeds(2, noise=0.01)
+    assert seed_noise(fit_law(table.drop(columns="width"), **QUICK)).shared is None
+    few = table[(table["seed"] == 0) | (table["recurrences"] == 4)]
+    assert seed_noise(fit_law(few, **QUICK)).shared is None
+    twice = pd.concat([table, table.iloc[:1]], ignore_index=True)  # not in its seed alone
+    block = (table["level"] == table["level"].iloc[0]) & (table["width"] == table["width"].iloc[0])
+    others = seed_noise(fit_law(table[~block], **QUICK)).shared
+    assert seed_noise(fit_law(twice, **QUICK)).shared == others
+
+
 def test_without_second_seeds_or_least_squares_there_is_no_test():
     """The published runs have one seed each; Huber's objective is no sum of squares."""
     assert seed_noise(fit_law(published("baseline"))) is None
