@@ -49,7 +49,7 @@ from looped.run_directory import (
 from looped.run_summary import run_summary
 from looped.silence import silence_what_is_not_the_users
 from looped.strategies import check_strategy
-from looped.yaml_mapping import read_mapping
+from looped.yaml_mapping import read_mapping, refuse_repeated_keys
 
 TOKEN_LOSSES_FILE = "token_losses.pt"
 
@@ -138,11 +138,18 @@ class OneLineParser(LightningArgumentParser):
         raise UserError(one_line(message, names))
 
 
-def _configuration_files(args: Sequence[str]) -> list[Path]:
-    """The files named by --config, which may also hold a configuration itself."""
+def _refuse_repeated_keys(args: Sequence[str]) -> None:
+    """In what --config names, or holds: jsonargparse takes the last of two without a word."""
     named = [after for option, after in itertools.pairwise(args) if option in ("-c", "--config")]
     named += [arg.removeprefix("--config=") for arg in args if arg.startswith("--config=")]
-    return [Path(name) for name in named if os.path.isfile(name)]
+    for config in named:
+        try:
+            if os.path.isfile(config):
+                read_mapping(Path(config))
+            else:
+                refuse_repeated_keys(config)
+        except UserError as error:
+            raise UserError(f"--config {' '.join(config.split())}: {error}") from error
 
 
 class LoopedCLI(LightningCLI):
@@ -194,11 +201,7 @@ class LoopedCLI(LightningCLI):
 
     @override
     def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
-        for path in _configuration_files(args):
-            try:
-                read_mapping(path)  # jsonargparse takes the last of two equal keys without a word
-            except UserError as error:
-                raise UserError(f"--config {path}: {error}") from error
+        _refuse_repeated_keys(args)
         super().parse_arguments(parser, args)
 
     @override

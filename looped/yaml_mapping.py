@@ -4,6 +4,7 @@ YAML wants the keys of a mapping to differ; PyYAML takes the last of two without
 so leave out half of what the user wrote.
 """
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UserError("is not a mapping of keys to values")
     return content
+
+
+def refuse_repeated_keys(text: str) -> None:
+    """Refuse a key given twice in a text that something else will read as YAML.
+
+    Raises:
+        UserError: with both lines; not where the text is no YAML, of which its reader will tell.
+    """
+    import yaml
+
+    with contextlib.suppress(yaml.YAMLError):
+        _refuse_repeated_keys(yaml.compose(text, Loader=yaml.SafeLoader), seen=set())
 
 
 def _refuse_repeated_keys(node: Any, *, seen: set[int]) -> None:

@@ -77,11 +77,18 @@ def test_files_in_the_wrong_place(config, tmp_path, capsys):
 
 
 def test_a_key_given_twice(config, tmp_path, capsys):
-    """The last of the two counted, and nothing told that the first did not."""
+    """The last of the two counted, and nothing told that the first did not; file or the text."""
     twice = tmp_path / "twice.yaml"
     twice.write_text("model:\n  recurrences: 2\n  recurrences: 3\n")
-    assert fit(config, "--config", str(twice)) == 2
-    assert f"--config {twice}: the key recurrences on line 3 repeats" in capsys.readouterr().err
+    inline = "--config=model: {recurrences: 2,\n recurrences: 3}"
+    for arguments, words in (
+        (("--config", str(twice)), f"--config {twice}: the key recurrences on line 3 repeats"),
+        ((inline,), "--config model: {recurrences: 2, recurrences: 3}: the key recurrences on"),
+    ):
+        assert fit(config, *arguments) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
     assert not (tmp_path / "run").exists()
 
 
